@@ -1,10 +1,10 @@
-"""Benchmarks of the service, beside the tools that one would use instead. ``python -m benchmarks`` prints one table.
+"""Benchmarks of the service, compared with other tools. ``python -m benchmarks`` prints one table.
 
-A module measures one group of numbers: ``submitting``, ``reporting``, ``overhead``, ``latency``, ``leaderboard``; the
-package ``faults`` measures what becomes of runs when everything dies, and how soon they go on. Each has
-``measure(scratch)``, which starts what it needs, measures ours and the other's in turns, ends what it started and gives
-``Number`` values. To add a group, write such a module and name it in ``__main__.GROUPS``.
+Each module named in ``__main__.GROUPS`` measures one group of numbers; ``submitting`` and ``latency`` are two. The
+package ``faults`` kills processes, and measures if runs survive and how soon they go on. A group has
+``measure(scratch)``. It starts the servers that it needs, measures ours and the other's in turns, ends the servers, and
+returns ``Number`` values. To add a group, write such a module and name it in ``__main__.GROUPS``.
 
-``number`` holds what a number is, ``table`` how it is shown, ``processes`` starts and ends servers, ``ours`` and
-``mlflow`` are the two of them that are measured, ``load`` is the client.
+``number`` defines a number and ``table`` prints it. ``processes`` starts and ends servers. ``ours`` and ``mlflow``
+start the two services that are measured, and ``load`` is the client.
 """

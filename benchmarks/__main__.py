@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measure, and print one table."""
+"""Command ``python -m benchmarks``: measure, and print one table."""
 
 import argparse
 import json
@@ -49,9 +49,9 @@ BRIEF = {**GROUPS, "faults": faults.measure_briefly}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code. A missed target is a finding, a broken promise an error."""
+    """Run the command line; return the exit code: 1 if a promised target is missed, else 0."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, which ends the servers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, so the servers end
     machine = _machine()
     if not mlflow.is_installed():
         _say("MLflow is not installed (pip install .[bench]); its columns stay empty")
@@ -98,7 +98,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """The checkout's, ``-dirty`` if it was changed since."""
+    """Commit of the checkout, with ``-dirty`` if files were changed since."""
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.against COMMIT``: this checkout beside another commit's, in turns within one run.
+"""``python -m benchmarks.against COMMIT``: compare this checkout with another commit, measured in turns.
 
-Submitting, a board of 1,000 entries, and the first step: what every change of the service may make slower. Both use the
-packages that are installed here, so a commit with other requirements needs an environment of its own.
+It measures submitting, a board of 1,000 entries, and the first step, which any change of the service may slow down.
+Both commits use the packages that are installed here. A commit with other requirements needs its own environment.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from benchmarks.processes import ROOT
 from benchmarks.table import markdown
 
 T = TypeVar("T")
-Sources = Mapping[str, Path]  # of ``ours`` and ``theirs``, as are the samples
+Sources = Mapping[str, Path]  # by ``ours`` and ``theirs``; samples have the same keys
 Samples = Mapping[str, Sequence[float]]
 Start = Callable[[Path, Path], AbstractContextManager[int]]
 
@@ -32,7 +32,7 @@ FILL = "import sys, pathlib; from benchmarks import leaderboard as b; b.fill(pat
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
     parser.add_argument("commit", help="of this repository")
     options = parser.parse_args(arguments)
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def checkout(commit: str, folder: Path) -> Iterator[Path]:
-    """The commit's files, while the block runs."""
+    """Check out the files of a commit into ``folder`` while the block runs."""
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(folder), commit], check=True)
     try:
@@ -57,7 +57,7 @@ def checkout(commit: str, folder: Path) -> Iterator[Path]:
 
 
 def measure(scratch: Path, sources: Sources, commit: str) -> list[Number]:
-    """All numbers, ``ours`` beside ``theirs``."""
+    """Measure all numbers of ``ours`` and ``theirs``."""
     rates, slowest = _submitting(scratch / "api", sources)
     boards, first_steps = _boards(scratch / "board", sources), _first_steps(scratch / "up", sources)
 
@@ -73,10 +73,10 @@ def measure(scratch: Path, sources: Sources, commit: str) -> list[Number]:
 
 
 def _submitting(scratch: Path, sources: Sources) -> tuple[Samples, Samples]:
-    """Answers a second, and the 99th percentile of milliseconds to one, of each burst."""
+    """Answers per second, and 99th percentile of the milliseconds to an answer, for each burst."""
     with _both(ours.api, scratch, sources) as ports:
         for port in ports.values():
-            _burst(port)  # not counted: caches fill
+            _burst(port)  # not counted, as it fills caches
         bursts = _in_turns(lambda name: _burst(ports[name]), BURSTS)
     rates = {name: [one.rate for one in seen] for name, seen in bursts.items()}
     return rates, {name: [1000 * percentile(99)(one.latencies) for one in seen] for name, seen in bursts.items()}
@@ -88,7 +88,7 @@ def _burst(port: int) -> Burst:
 
 
 def _boards(scratch: Path, sources: Sources) -> Samples:
-    """Milliseconds to a board, which each commit's own code has filled."""
+    """Milliseconds until a board is answered. Each commit's own code has filled its database."""
     for name, source in sources.items():
         environment = {**os.environ, "PYTHONPATH": str(source)}
         subprocess.run([sys.executable, "-P", "-c", FILL, str(scratch / name)], env=environment, check=True)
@@ -100,7 +100,7 @@ def _boards(scratch: Path, sources: Sources) -> Samples:
 
 
 def _first_steps(scratch: Path, sources: Sources) -> Samples:
-    """Milliseconds from sending a POST until its run shows a step."""
+    """Milliseconds from sending a POST until the run that it started shows a step."""
     pause = random.Random(0)
 
     def submit(port: int) -> float:
@@ -113,13 +113,13 @@ def _first_steps(scratch: Path, sources: Sources) -> Samples:
 
 @contextmanager
 def _both(start: Start, scratch: Path, sources: Sources) -> Iterator[dict[str, int]]:
-    """Both services at once; their ports."""
+    """Run both services at once; give their ports."""
     with ExitStack() as stack:
         yield {name: stack.enter_context(start(scratch / name, source)) for name, source in sources.items()}
 
 
 def _in_turns(measure_one: Callable[[str], T], rounds: int) -> dict[str, list[T]]:
-    """Both in each round, by turns the one or the other first."""
+    """Measure both sides in each round. The side that comes first alternates."""
     samples: dict[str, list[T]] = {"ours": [], "theirs": []}
     for turn in range(rounds):
         for name in sorted(samples, reverse=bool(turn % 2)):

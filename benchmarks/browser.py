@@ -15,8 +15,10 @@ FIRST_PAINT = """() => new Promise(told => new PerformanceObserver(seen => {
 
 
 def first_paints(port: int, paths: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """Each path, and milliseconds until its page first shows something, to a browser that has nothing of it yet.
-    Nothing where there is no chromium."""
+    """Yield each path with the milliseconds until its page first shows something, in a browser with an empty cache.
+
+    Yields nothing if chromium is not installed.
+    """
     program = shutil.which("chromium")
     if program is None:
         return

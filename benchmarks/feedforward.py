@@ -1,8 +1,8 @@
-"""An update of ``feedforward`` (784-1000-1000-10, minibatches of 128) beside a bare torch loop of the same network.
+"""Time of an update of ``feedforward`` (784-1000-1000-10, minibatches of 128) and of a bare torch loop.
 
-Both train on MNIST's shapes with made-up pixels that lie in memory as uint8, in one process and one thread, in turns:
-whatever slows the machine down slows both. The bare loop is what a user would write: a slice of a permutation, the
-pixels as float32, cross-entropy, ``torch.optim.Adam``.
+Both train the same network on random pixels of MNIST's shapes, which lie in memory as uint8. They take turns in one
+process and one thread, so a slow machine slows both. The bare loop is what a user would write: a slice of a
+permutation, the pixels as float32, cross-entropy, ``torch.optim.Adam``.
 """
 
 import time

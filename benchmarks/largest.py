@@ -1,6 +1,6 @@
-"""The largest requests that a client can send, one of each kind.
+"""The largest requests that a client can send, by kind.
 
-Of each kind there is what is refused for its size and, where they differ, the largest that is not.
+Most kinds are refused for their size. If a smaller request of the kind is accepted, the largest such one is here, too.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ LR = '"training.optimizer.lr"'
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """A request."""
+    """Large request. ``more_headers`` is the number of extra headers that are sent with it."""
 
     method: str
     path: str

@@ -1,10 +1,13 @@
 """Latency from POST to the first step on an idle machine, and time in the queue with and without Redis.
 
 *First step* is what a client sees: from sending the POST until ``GET /v1/runs/{id}``, asked every 15 ms, shows one step
-or more. It includes the answer, the notification, the claim, the fork, the data, the model, the first step, the
-worker's flush (up to 0.25 s after the claim) and the answer that shows it. *Queue* is ``started_at - created_at``: from
-before the commit until the claim. Embedded service and cluster take turns, each idle while the other trains, and pauses
-of random length keep clear of the rhythm of anybody's polling.
+or more. It includes the answer, the notification, the claim, the fork, the data, the model and the first step. It also
+includes the worker's flush (up to 0.25 s after the claim) and the answer that shows the step.
+
+*Queue* is ``started_at - created_at``: from just before the commit until the claim.
+
+The embedded service and the cluster take turns; each is idle while the other trains. Pauses of random length prevent a
+rhythm that fits the polling of a process.
 """
 
 import os
@@ -24,13 +27,13 @@ from benchmarks.processes import answers, free_port, running
 
 SUBMISSIONS = 20
 LOOK_SECONDS = 0.015
-PAUSE_SECONDS = (0.2, 0.7)  # after a run's end
-SHARED_REDIS = os.environ.get("BENCH_REDIS_URL", "redis://127.0.0.1:6379/9")  # where there is no redis-server to start
+PAUSE_SECONDS = (0.2, 0.7)  # least and most, after a run has ended
+SHARED_REDIS = os.environ.get("BENCH_REDIS_URL", "redis://127.0.0.1:6379/9")  # if redis-server is not installed
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One submission: milliseconds until its first step showed, and in the queue."""
+    """Times of one submission in milliseconds: until its first step showed, and in the queue."""
 
     first_step: float
     queue: float
@@ -92,7 +95,7 @@ def submit(port: int) -> Seen:
 
 @contextmanager
 def _redis(scratch: Path) -> Iterator[str]:
-    """The URL of a Redis of our own; a shared one where there is no ``redis-server``."""
+    """Start a Redis server and give its URL; the URL of a shared one if ``redis-server`` is not installed."""
     program = shutil.which("redis-server")
     if program is None:
         yield SHARED_REDIS

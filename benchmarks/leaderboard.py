@@ -1,9 +1,9 @@
-"""A leaderboard of 1,000 entries over HTTP, from 10,000 and from 100,000 runs; beside it, MLflow's search.
+"""Time of a leaderboard of 1,000 entries over HTTP, with 10,000 and with 100,000 runs, and of MLflow's search.
 
-Experiments and runs go straight into the tables; the entries are then pooled by the service's own
-``entries.refresh``, as at the end of every run. An entry of the small database has one experiment of ten seeds, one of
-the large has ten of them. MLflow holds 780 runs with metrics and params and gives a page of them, the 100 best by
-accuracy: it keeps no pooled entries, so a client would have to ask for all and pool them.
+Experiments and runs are inserted into the tables; ``entries.refresh`` of the service then pools the entries, as at the
+end of every run. Each entry has one experiment of ten seeds in the small database, and ten such experiments in the
+large one. MLflow holds 780 runs with metrics and params, and returns a page of the 100 best by accuracy. MLflow has no
+pooled entries, so a client would have to ask for all runs and pool them.
 """
 
 import random
@@ -32,12 +32,12 @@ from service.settings import Settings
 
 ENTRIES, SEEDS = 1000, 10
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")
-SMALL, LARGE = 1, 10  # experiments of each entry
+SMALL, LARGE = 1, 10  # experiments of each entry in the two databases
 MLFLOW_RUNS, MLFLOW_PAGE = 780, 100
 ROUNDS = 60
-PER_TRANSACTION = 100  # entries
+PER_TRANSACTION = 100  # entries that one transaction stores
 
-PROBE = (0.02,) * 9  # seconds of the reference kernel
+PROBE = (0.02,) * 9  # seconds of the nine runs of the reference kernel
 SPENT = Timing(compile=0.2, data=0.1, warm_up=0.05, training=15.0, evaluation=0.5, windows=(1.0,) * 15, probe=PROBE)
 ALONE = Certificate(
     contended=False,
@@ -74,7 +74,7 @@ def measure(scratch: Path) -> list[Number]:
             asked["mlflow"] = (Connection(tracking), SEARCH)
         milliseconds: dict[str, list[float]] = {"small": [], "large": [], "mlflow": []}
         for connection, request in asked.values():
-            connection.send(request)  # not counted: caches fill
+            connection.send(request)  # not counted, as it fills caches
         _check(*asked["small"], runs=ENTRIES * SEEDS * SMALL)
         _check(*asked["large"], runs=ENTRIES * SEEDS * LARGE)
         for _ in range(ROUNDS):
@@ -106,7 +106,11 @@ def on_sqlite(folder: Path) -> Settings:
 
 
 def fill(settings: Settings, experiments: int) -> Database:
-    """A migrated database with all entries, each from so many experiments."""
+    """Make a database with all entries.
+
+    Args:
+        experiments: number of experiments of each entry.
+    """
     db = prepare(settings)
     draw, specs = random.Random(0), islice(_specs(), ENTRIES)
     while chosen := list(islice(specs, PER_TRANSACTION)):
@@ -115,7 +119,7 @@ def fill(settings: Settings, experiments: int) -> Database:
 
 
 def _specs() -> Iterator[TrainingSpec]:
-    """Specs that all differ: methods at ever more learning rates."""
+    """Yield different specs without end: every method at one learning rate after the other."""
     k = 0
     while True:
         k += 1
@@ -146,7 +150,7 @@ def _experiment(spec: TrainingSpec) -> dict[str, Any]:
 
 
 def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
-    """A succeeded run; one in five does not reach the target."""
+    """Row of a succeeded run. One run in five does not reach the target."""
     value, reached = draw.uniform(0.6, 0.95), draw.random() < 0.8
     steps = 20.0 * draw.randint(3, 15) if reached else None
     return {
@@ -173,7 +177,8 @@ def result(value: float, steps: float | None) -> Result:
     """Result of a training of 300 updates, 20 a second.
 
     Args:
-        steps: at which it reached the target; None if it did not.
+        value: the test value.
+        steps: step at which the training reached the target; None if it did not reach it.
     """
     return Result(
         metric="accuracy",
@@ -193,11 +198,13 @@ def result(value: float, steps: float | None) -> Result:
 def _check(connection: Connection, request: Request, *, runs: int) -> None:
     shown = connection.json(request)["entries"]
     if len(shown) != ENTRIES or sum(entry["n_runs"] for entry in shown) != runs:
-        raise RuntimeError(f"expected {ENTRIES} entries of {runs} runs in all")
+        raise RuntimeError(
+            f"the board must have {ENTRIES} entries with {runs} runs in all, but has {len(shown)} entries"
+        )
 
 
 def fill_mlflow(port: int) -> None:
-    """Give an MLflow runs to search in."""
+    """Create the runs in MLflow that are searched."""
     connection, draw = Connection(port), random.Random(0)
     for k in range(MLFLOW_RUNS):
         run_id = mlflow.new_run(connection)

@@ -1,4 +1,4 @@
-"""The client: keep-alive connections on ``http.client``, as cheap as Python has them, so that servers are measured."""
+"""Client of the benchmarks: keep-alive connections on ``http.client``, so cheap that the server's time is measured."""
 
 import http.client
 import json
@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-TIMEOUT = 60.0  # seconds; slower is an error
+TIMEOUT = 60.0  # seconds; a slower answer is an error
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Request to send."""
+    """HTTP request to send."""
 
     method: str
     path: str
@@ -36,10 +36,10 @@ class Connection:
         self._http.connect()
 
     def send(self, request: Request) -> bytes:
-        """The whole answer.
+        """Send a request; return the body of the answer.
 
         Raises:
-            RuntimeError: the server did not do as asked.
+            RuntimeError: the status of the answer is 400 or more.
         """
         headers = {"Content-Type": "application/json"} if request.body is not None else {}
         self._http.request(request.method, request.path, request.body, headers)
@@ -53,7 +53,7 @@ class Connection:
         return json.loads(self.send(request))
 
     def timed(self, request: Request) -> float:
-        """Seconds until the whole answer is here."""
+        """Send a request; return the seconds until the whole answer was read."""
         began = time.perf_counter()
         self.send(request)
         return time.perf_counter() - began
@@ -64,14 +64,19 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """Answers that came in a time: how long each took, and how many a second there were."""
+    """Answers of one burst: the seconds that each took, and the number of answers per second."""
 
     latencies: Sequence[float]
     rate: float
 
 
 def burst(port: int, request: Callable[[], Request], *, clients: int, seconds: float) -> Burst:
-    """Let ``clients`` send one request after another for ``seconds``, each on a connection of its own."""
+    """Let several clients send one request after another for some seconds, each client on its own connection.
+
+    Args:
+        request: function that makes the next request.
+        clients: number of clients.
+    """
     connections = [Connection(port) for _ in range(clients)]
     latencies: list[float] = []
     errors: list[Exception] = []

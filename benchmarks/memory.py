@@ -1,7 +1,7 @@
-"""Predicted memory of trainings beside their peaks: ``python -P -m benchmarks.memory``.
+"""Predicted and measured memory of trainings: ``python -P -m benchmarks.memory``.
 
-Each spec trains for a few updates in a process of its own, whose peak is what the kernel says of its resident set. The
-prediction is a lower bound: a factor under 1 would refuse what fits.
+Each spec trains for a few updates in its own process. The measured peak is the process's largest resident set, as
+Linux reports it. The prediction must be a lower bound: peak / prediction under 1 would refuse a run that fits.
 """
 
 import json
@@ -27,7 +27,7 @@ def spec(task: str, method: str = "none", profile: str = "smoke", **parts: Any) 
 
 
 def specs() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Small and large ones of every kind of model."""
+    """Yield names and specs: small and large ones of every kind of model."""
     lstm = {"cell": "lstm", "hidden_size": 512}
     yield "smoke", spec("permuted_digits")
     yield "batch 1000", spec("permuted_digits", model=lstm, training={"batch_size": 1000})
@@ -49,7 +49,7 @@ def specs() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def peak(written: dict[str, Any]) -> int:
-    """Bytes of the largest resident set of a process that trains this spec."""
+    """Train a spec in a process; return the bytes of the process's largest resident set."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "spec.json"
         file.write_text(json.dumps(written))

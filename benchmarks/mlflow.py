@@ -1,4 +1,4 @@
-"""MLflow's tracking server on SQLite with one worker process, as its documentation starts it."""
+"""MLflow's tracking server on SQLite with one worker process, started as its documentation says."""
 
 import importlib.util
 import os
@@ -12,14 +12,14 @@ from typing import Any
 from benchmarks.load import Connection, Request, get, post
 from benchmarks.processes import answers, free_port, running
 
-PYTHON = os.environ.get("BENCH_MLFLOW_PYTHON", sys.executable)  # of an environment that has MLflow
+PYTHON = os.environ.get("BENCH_MLFLOW_PYTHON", sys.executable)  # Python of an environment that has MLflow
 CREATE_RUN = "/api/2.0/mlflow/runs/create"
 LOG_BATCH = "/api/2.0/mlflow/runs/log-batch"
 SEARCH_RUNS = "/api/2.0/mlflow/runs/search"
-MAX_BATCH = 1000  # metrics of one log-batch
+MAX_BATCH = 1000  # most metrics of one log-batch request
 QUIET = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # five processes that have no part in tracking
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # it would start five processes that tracking does not need
     "PYTHONWARNINGS": "ignore",
 }
 
@@ -30,7 +30,7 @@ def is_installed() -> bool:
 
 @contextmanager
 def server(folder: Path) -> Iterator[int | None]:
-    """The port, or None where MLflow is not installed."""
+    """Run the server while the block runs; give its port, or None if MLflow is not installed."""
     if not is_installed():
         yield None
         return
@@ -46,17 +46,17 @@ def server(folder: Path) -> Iterator[int | None]:
 
 
 def create_run() -> Request:
-    """A new run of the default experiment."""
+    """Request that creates a run of the default experiment."""
     return post(CREATE_RUN, {"experiment_id": "0", "start_time": int(time.time() * 1000), "run_name": "bench"})
 
 
 def new_run(connection: Connection) -> str:
-    """Create a run and tell its id."""
+    """Create a run; return its id."""
     run_id: str = connection.json(create_run())["run"]["info"]["run_id"]
     return run_id
 
 
 def log_batch(run_id: str, metrics: list[dict[str, Any]], params: dict[str, str] | None = None) -> Request:
-    """Metrics, at most ``MAX_BATCH`` of them, and params of a run."""
+    """Request that logs metrics, at most ``MAX_BATCH`` of them, and params of a run."""
     listed = [{"key": key, "value": value} for key, value in (params or {}).items()]
     return post(LOG_BATCH, {"run_id": run_id, "metrics": metrics, "params": listed})

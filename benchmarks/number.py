@@ -1,4 +1,4 @@
-"""A number of the table: ours, the comparison's, their ratio, and what it has to be."""
+"""Number of the table: our value, the value it is compared with, their ratio, and the target."""
 
 import math
 import statistics
@@ -11,7 +11,7 @@ Statistic = Callable[[Sequence[float]], float]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A limit on our own value or on the ratio of ours to the comparison's."""
+    """Target of a number: a limit on our value, or on the ratio of ours to theirs."""
 
     of: Literal["ours", "ratio"]
     sense: Literal["at least", "at most", "under"]
@@ -28,14 +28,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One row.
+    """One row of the table.
 
     Attributes:
-        versus: what ``theirs`` is.
-        is_promise: whether missing the target is an error, not only a finding.
-        met: None without a target, or where the comparison could not be measured.
-        pairs: least and greatest ratio of one pair, which says how steady ``ratio`` is.
-        samples: what ``ours`` and ``theirs`` are the statistic of, in the order of measuring.
+        versus: name of what ``theirs`` measures.
+        is_promise: True if a missed target is an error, not only a finding.
+        met: True if the target is met; None without a target, or if ``theirs`` could not be measured.
+        pairs: least and greatest ratio of one pair of samples, which shows how steady ``ratio`` is.
+        samples: the samples of ``ours`` and ``theirs``, in the order in which they were measured.
     """
 
     name: str
@@ -68,7 +68,7 @@ def number(
     target: Target | None = None,
     statistic: Statistic = statistics.median,
 ) -> Number:
-    """Ours and theirs from samples that were taken in turns; ``theirs`` may be empty."""
+    """Make a number from samples of both sides, which were measured in turns. ``theirs`` may be empty."""
     paired = len(ours) == len(theirs) and statistic is statistics.median
     ratios = [our / their for our, their in zip(ours, theirs, strict=True)] if paired else []
     return Number(
@@ -84,10 +84,10 @@ def number(
 
 
 def promises_kept(numbers: Sequence[Number]) -> bool:
-    """Tell if every number meets the target that it promises to meet."""
+    """Tell if every number that is a promise meets its target."""
     return not any(number.is_promise and number.met is False for number in numbers)
 
 
 def percentile(percent: float) -> Statistic:
-    """The nearest-rank percentile: the least sample that so many percent do not exceed."""
+    """Nearest-rank percentile: the least sample that at least ``percent`` percent of the samples do not exceed."""
     return lambda samples: sorted(samples)[math.ceil(percent / 100 * len(samples)) - 1]

@@ -1,4 +1,4 @@
-"""The service, in the ways it is started."""
+"""Our service, started in one of three ways: API alone, ``normbench up``, or a cluster of processes."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,14 +15,14 @@ SMOKE = post("/v1/experiments", {"task": {"name": "permuted_digits", "profile": 
 
 @contextmanager
 def api(folder: Path, source: Path = ROOT, **settings: str) -> Iterator[int]:
-    """``normbench api`` of the checkout ``source``: nothing trains. Gives the port."""
+    """Run ``normbench api`` of the checkout ``source``, without a worker; give its port."""
     with _service("api", folder, source, settings) as port:
         yield port
 
 
 @contextmanager
 def up(folder: Path, source: Path = ROOT, **settings: str) -> Iterator[int]:
-    """``normbench up`` of the checkout ``source`` with one worker on the CPU that has joined, its fork server warm."""
+    """Run ``normbench up`` of the checkout ``source``, with one CPU worker that has trained a run; give its port."""
     with _service("up", folder, source, settings, "--device", "cpu") as port:
         _worker_joined(port)
         warm_up(port)
@@ -31,7 +31,7 @@ def up(folder: Path, source: Path = ROOT, **settings: str) -> Iterator[int]:
 
 @contextmanager
 def cluster(folder: Path, broker_url: str) -> Iterator[int]:
-    """``normbench api``, ``scheduler`` and ``worker`` as processes of their own; the worker is warm."""
+    """Run ``normbench api``, ``scheduler`` and a ``worker`` that has trained a run as processes; give the port."""
     settings = {"broker_url": broker_url}
     environment = environment_of(folder, ROOT, settings)
     with (
@@ -45,7 +45,7 @@ def cluster(folder: Path, broker_url: str) -> Iterator[int]:
 
 
 def warm_up(port: int) -> None:
-    """Train one smoke run, so that no later one waits for the fork server's imports."""
+    """Train one smoke run, so that no later run waits for the imports of the fork server."""
     connection = Connection(port)
     [run] = connection.json(SMOKE)["runs"]
     finish(port, run["id"])
@@ -53,10 +53,10 @@ def warm_up(port: int) -> None:
 
 
 def finish(port: int, run_id: str, *, every: float = 0.1) -> dict[str, Any]:
-    """Wait for the end of a run.
+    """Wait for the end of a run; return the run.
 
     Raises:
-        RuntimeError: it did not succeed.
+        RuntimeError: the run did not succeed.
     """
     run: dict[str, Any] = {}
 
@@ -93,7 +93,7 @@ def command(kind: str, *options: str) -> list[str]:
 
 
 def environment_of(folder: Path, source: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    """Variables with which a process runs the code of ``source``, whatever is installed."""
+    """Environment variables for a process that must run the code of ``source``, not the installed package."""
     given = {f"NORMBENCH_{name.upper()}": value for name, value in settings.items()}
     return {"PYTHONPATH": str(source), "NORMBENCH_DATA_DIR": str(folder), **given}
 

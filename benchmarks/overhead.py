@@ -1,10 +1,10 @@
-"""A run through ``normbench up`` beside ``python -m normcore``: the same spec and machine, in turns.
+"""Overhead of the service: a run through ``normbench up`` and one through ``python -m normcore``, in turns.
 
-*Train seconds* are the run's own clock, which stands still while events are handled. *Wall* is from the event that
-says that the first update is next, to the end: here the lines of ``python -m normcore`` as they come, there the time
-at which the training process stored ``environment.json`` and the run's ``finished_at``. So wall includes what the
-service alone does: checkpoints, ``model.pt``, measurements and the result in the database. Every run through the
-service has a fresh service, which is gone while the other side trains.
+Both train the same spec on the same machine. *Train seconds* are the run's own clock, which stops while events are
+handled. *Wall* is the time from just before the first update to the end. ``python -m normcore`` prints both events. For
+the service, wall begins when ``environment.json`` is stored, and ends at the run's ``finished_at``. So wall includes
+the work of the service: checkpoints, ``model.pt``, measurements and the result in the database. Each run through the
+service has a new service, which is stopped while the other side trains.
 """
 
 import json
@@ -22,7 +22,7 @@ from benchmarks.number import Number, Target, number
 from benchmarks.processes import ROOT, wait_until
 
 PAIRS = 11
-LONGEST = 300.0  # seconds of one run
+LONGEST = 300.0  # seconds that a run may take
 SPEC = {
     "task": {"name": "permuted_digits", "profile": "small"},
     "norm": {"method": "layer_norm"},
@@ -34,7 +34,7 @@ TARGET = Target("ratio", "at most", 1.02)
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Times of one run."""
+    """Times of one run, in seconds."""
 
     train_seconds: float
     wall_seconds: float
@@ -75,7 +75,7 @@ def _alone(folder: Path) -> Taken:
                     return Taken(event["result"]["train_seconds"], time.perf_counter() - began)
         finally:
             process.kill()
-    raise RuntimeError("python -m normcore did not finish")
+    raise RuntimeError("python -m normcore ended without the event finished")
 
 
 def _served(folder: Path) -> Taken:
@@ -86,7 +86,7 @@ def _served(folder: Path) -> Taken:
         artifacts = folder / "artifacts" / run["id"]
         wait_until(
             (artifacts / "1.model.pt").exists, LONGEST, every=0.2
-        )  # asking the service would cost what we measure
+        )  # asking the service would slow down the run that we measure
         ended = ours.finish(port, run["id"])
         began = (artifacts / "1.environment.json").stat().st_mtime
         finished = datetime.fromisoformat(ended["finished_at"]).timestamp()

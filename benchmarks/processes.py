@@ -1,4 +1,4 @@
-"""Start a server, wait until it answers, and end it with everything it started."""
+"""Start a server, wait until it answers, and end it with all processes that it started."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent  # of the repository: what is measured is this checkout
-PATIENCE = 120.0  # seconds until a server must answer; MLflow creates its tables first
+ROOT = Path(__file__).parent.parent  # of the repository: this checkout is measured
+PATIENCE = 120.0  # seconds in which a server must answer; MLflow creates its tables first
 STOP_SECONDS = 30.0
 LOOK_SECONDS = 0.05
 
@@ -19,13 +19,15 @@ LOOK_SECONDS = 0.05
 def running(
     command: Sequence[str], log: Path, *, is_ready: Callable[[], bool], environment: Mapping[str, str] | None = None
 ) -> Iterator[None]:
-    """Run ``command`` in a session of its own while the block runs.
+    """Run ``command`` in its own session while the block runs.
 
     Args:
-        environment: variables over our own; none of ours that begin with ``NORMBENCH_`` is passed on.
+        log: file to which the output of the command is added.
+        environment: variables of the process, added to ours. Ours that begin with ``NORMBENCH_`` are not passed on.
 
     Raises:
-        RuntimeError: it ended or was not ready in time. An error that leaves the block carries the end of the log.
+        RuntimeError: the process ended or was not ready in time. Every error of the block has the end of the log as
+            a note.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("NORMBENCH_")}
     with log.open("ab") as output:
@@ -41,7 +43,7 @@ def running(
     try:
         wait_until(lambda: process.poll() is not None or is_ready())
         if process.poll() is not None:
-            raise RuntimeError(f"ended with status {process.returncode}: {' '.join(command)}")
+            raise RuntimeError(f"the process ended with status {process.returncode}: {' '.join(command)}")
         yield
     except Exception as error:
         error.add_note(f"{log.name} of {' '.join(command)} ends:\n{log.read_text()[-2000:]}")
@@ -51,7 +53,7 @@ def running(
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on just now."""
+    """Port of 127.0.0.1 on which no process listens at present."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
         return port
@@ -67,18 +69,23 @@ def answers(port: int) -> bool:
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float = PATIENCE, *, every: float = LOOK_SECONDS) -> None:
-    """Raises:
-    RuntimeError: it was not so in time.
+    """Wait until ``is_so`` returns True.
+
+    Args:
+        every: seconds between two calls of ``is_so``.
+
+    Raises:
+        RuntimeError: ``is_so`` did not return True in time.
     """
     deadline = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"waited {seconds:g} s in vain")
+            raise RuntimeError(f"gave up waiting after {seconds:g} s")
         time.sleep(every)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask, then make sure of the whole session."""
+    """Terminate the process, then kill its whole session."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(STOP_SECONDS)

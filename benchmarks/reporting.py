@@ -1,8 +1,8 @@
-"""Measurements into SQLite by the path a worker takes: ``Report`` takes in ``Measured`` messages and is flushed.
+"""Rate at which a worker's ``Report`` stores ``Measured`` messages in SQLite, compared with MLflow's log-batch.
 
-MLflow's clients report over HTTP, ours train beside a worker that holds a database connection; so one side has no HTTP
-in it, and that is the design, not an oversight. A batch of ours holds what a worker takes in between two flushes at
-the rate aimed at; one of MLflow's is as large as it admits. Series are four on both sides.
+MLflow's clients report over HTTP. Our workers hold a database connection, so our side has no HTTP; this is the design
+that is measured. A batch of ours holds the measurements that a worker receives between two flushes at the rate that we
+aim at. A batch of MLflow's is as large as MLflow allows. Both sides have four series.
 """
 
 import threading
@@ -27,7 +27,7 @@ from workers.settings import WorkerSettings
 BENCH = "wrk_bench"
 SERIES = ("train.loss", "train.grad_norm", "valid.loss", "valid.accuracy")
 STEPS_PER_FLUSH = 6_250  # times four series: 25,000 measurements, a flush interval (0.25 s) at 100,000/s
-ROUNDS, FLUSHES, BATCHES = 8, 4, 10  # in a round: so many flushes of ours, so many batches of MLflow's
+ROUNDS, FLUSHES, BATCHES = 8, 4, 10  # in each round: FLUSHES of ours and BATCHES of MLflow's
 
 REPEATED_STEPS = 1_250  # times four: a batch of 5,000, the newest of the run
 SHORT_STEPS, LONG_STEPS = 2_500, 50_000  # times four: 10,000 and 200,000 rows of history
@@ -35,7 +35,7 @@ REPEATS = 60
 
 
 class Store:
-    """A migrated database with one claimed run, and the report that writes to it."""
+    """Database with one claimed run, and the report that writes the run's measurements."""
 
     def __init__(self, folder: Path) -> None:
         self._settings = WorkerSettings(data_dir=folder, database_url=f"sqlite:///{folder / 'normbench.db'}")
@@ -51,7 +51,7 @@ class Store:
         return Report(self.db, self._settings, claim.lease, "cpu", threading.Event())
 
     def write(self, messages: Sequence[Measured]) -> float:
-        """Seconds to take in the messages and flush them."""
+        """Give the messages to the report and flush it; return the seconds that this took."""
         began = time.perf_counter()
         for message in messages:
             self.report.note(message)
@@ -59,8 +59,10 @@ class Store:
         return time.perf_counter() - began
 
     def check(self, rows: int) -> None:
-        """Raises:
-        RuntimeError: not so many rows arrived; a flush that the database refused says so in the log only.
+        """Check that ``rows`` measurements are stored. A flush that the database refuses only writes to the log.
+
+        Raises:
+            RuntimeError: the database has another number of measurements.
         """
         with self.db.snapshot() as session:
             stored = session.scalar(select(func.count()).select_from(Measurement))
@@ -73,7 +75,7 @@ def measure(scratch: Path) -> list[Number]:
 
 
 def messages(first: int, steps: int) -> list[Measured]:
-    """One message a step, each with a value of every series."""
+    """Messages of ``steps`` steps from ``first`` on, each with a value of every series."""
     return [
         Measured(step, step * 0.01, {name: 1.0 / (step + k) for k, name in enumerate(SERIES, start=1)})
         for step in range(first, first + steps)
@@ -103,14 +105,18 @@ def _rate(scratch: Path) -> Number:
 
 
 class Tracking:
-    """An MLflow run that metrics are logged to."""
+    """MLflow run to which metrics are logged."""
 
     def __init__(self, port: int) -> None:
         self._connection = Connection(port)
         self._run_id = mlflow.new_run(self._connection)
 
     def rate(self, turn: int) -> float:
-        """Metrics a second over one round."""
+        """Log the batches of one round; return the metrics logged per second.
+
+        Args:
+            turn: number of the round, which decides the steps.
+        """
         steps = mlflow.MAX_BATCH // len(SERIES)
         requests = [
             mlflow.log_batch(
@@ -127,7 +133,7 @@ class Tracking:
 
 
 def _repeated(scratch: Path) -> Number:
-    """The newest batch of a run again, into databases that hold a short and a long history of it."""
+    """Time to write a run's newest batch again, with a short and with a long history of the run in the database."""
     histories = {SHORT_STEPS: Store(scratch / "short"), LONG_STEPS: Store(scratch / "long")}
     seconds: dict[int, list[float]] = {steps: [] for steps in histories}
     for steps, store in histories.items():

@@ -1,7 +1,7 @@
-"""100,000 runs and 10 million measurements, on SQLite and on PostgreSQL: what reading them takes, and the end of a run.
+"""Time of reads, and of the end of a run, with 100,000 runs and 10 million measurements, on SQLite and PostgreSQL.
 
-Rows go straight into the tables; entries are then pooled by the service's own ``entries.refresh``. One fingerprint has
-3,000 experiments, and one run a curve of 25,000 points. The same calls are measured with a tenth of the runs.
+Rows are inserted into the tables; ``entries.refresh`` of the service then pools the entries. One fingerprint has 3,000
+experiments, and one run has a curve of 25,000 points. The same calls are measured with a tenth of the runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,18 +29,18 @@ from service.processes.startup import prepare
 from service.settings import Settings
 from tests.servers import private_postgres
 
-TENTH, WHOLE = 1, 10  # experiments of each of the board's entries
-STEPS, SERIES = 50, ("train.loss", "valid.accuracy")  # so many measurements of a run each
+TENTH, WHOLE = 1, 10  # experiments of each entry of the board
+STEPS, SERIES = 50, ("train.loss", "valid.accuracy")  # each series of a run has STEPS measurements
 LONG_CURVE = 25_000
 OF_ONE_FINGERPRINT = 3_000
 ROUNDS, ENDS = 60, 40
-TOGETHER = 200  # runs whose measurements are stored by one statement
+TOGETHER = 200  # runs whose measurements one statement stores
 BOARD = "/v1/leaderboards/permuted_digits?profile=small"
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A database, and what to ask of it."""
+    """Filled database, with ids of some rows that the calls ask for."""
 
     url: str
     experiment: str
@@ -50,7 +50,7 @@ class Filled:
 
     @property
     def calls(self) -> dict[str, tuple[str, float]]:
-        """Calls by name: the request, and the milliseconds that 95 of 100 answers must stay below."""
+        """Calls by name: the path, and the milliseconds that 95 of 100 answers must stay below."""
         first, second = self.fingerprints
         return {
             "board, JSON": (BOARD, 50),
@@ -65,7 +65,7 @@ class Filled:
 
 
 def measure(scratch: Path) -> list[Number]:
-    """Both databases, one after the other."""
+    """Measure SQLite, then PostgreSQL."""
     with mlflow.server(scratch / "mlflow") as tracking:
         if tracking is not None:
             leaderboard.fill_mlflow(tracking)
@@ -81,7 +81,7 @@ def _sqlite(scratch: Path) -> Iterator[str]:
 
 
 def _databases(server: str) -> Iterator[str]:
-    """The maintenance database serves as the second."""
+    """Yield the URLs of two PostgreSQL databases: a new one, then the server's maintenance database."""
     yield _new_database(server, "tenth")
     yield server
 
@@ -111,13 +111,13 @@ def _read(
     large: int,
     tracking: int | None,
 ) -> list[Number]:
-    """One call's time with all runs, with a tenth of them, and of the board's JSON beside MLflow's search."""
+    """Time of one call with all runs and with a tenth of the runs; for the board's JSON also compared with MLflow."""
     asked = {"whole": (Connection(large), get(path)), "tenth": (Connection(small), get(of_tenth))}
     if tracking is not None and path == BOARD:
         asked["mlflow"] = (Connection(tracking), leaderboard.SEARCH)
     took: dict[str, list[float]] = {which: [] for which in ("whole", "tenth", "mlflow")}
     for connection, request in asked.values():
-        connection.send(request)  # not counted: caches fill
+        connection.send(request)  # not counted, as it fills caches
     for _ in range(ROUNDS):
         for which, (connection, request) in asked.items():
             took[which].append(1000 * connection.timed(request))
@@ -152,7 +152,12 @@ def _new_database(server: str, name: str) -> str:
 
 
 def fill(scratch: Path, url: str, experiments: int) -> Filled:
-    """A migrated database with a board of 1,000 entries, each of so many experiments, and all that was measured."""
+    """Make a database with a board of 1,000 entries and the measurements of all runs.
+
+    Args:
+        url: URL of an empty database.
+        experiments: number of experiments of each entry.
+    """
     db = leaderboard.fill(Settings(data_dir=scratch / "data", database_url=url), experiments)
     with db.transaction() as session:
         _measure_runs(session, STEPS, session.scalars(select(Run.id)).all())
@@ -165,7 +170,7 @@ def fill(scratch: Path, url: str, experiments: int) -> Filled:
 
 
 def _measure_runs(session: Session, steps: int, runs: Sequence[str], after: int = 0) -> None:
-    """Rows of all series at each step, made by the database itself: of few runs at a time, as it must answer soon."""
+    """Let the database itself insert rows of all series at each step, a few runs in one statement."""
     counted = select(literal(1 + after).label("step")).cte(recursive=True)
     counted = counted.union_all(select(counted.c.step + 1).where(counted.c.step < steps))
     named = union_all(*(select(literal(series).label("series")) for series in SERIES)).subquery()
@@ -179,7 +184,7 @@ def _measure_runs(session: Session, steps: int, runs: Sequence[str], after: int 
 
 
 def _ends_of_runs(backend: str, scratch: Path, url: str) -> Number:
-    """Time of a run's end, pooling included, where its fingerprint has 3,000 experiments."""
+    """Time of the end of a run, pooling included. The run's fingerprint has 3,000 experiments."""
     db = prepare(Settings(data_dir=scratch / "data", database_url=url))
     body = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}, "priority": 9}
     with db.transaction() as session:

@@ -1,4 +1,4 @@
-"""Our application for other people's servers: ``benchmarks.server_app:application``."""
+"""Our application, to be run by other HTTP servers: ``benchmarks.server_app:application``."""
 
 from fastapi import FastAPI
 
@@ -8,7 +8,7 @@ from service.settings import Settings, read_settings
 
 
 def application() -> FastAPI:
-    """Application of ``normbench api`` on the loopback address, settings and all."""
+    """Make the application that ``normbench api`` serves on 127.0.0.1, with its settings."""
     settings = read_settings(Settings)
     prepare(settings).close()
     return create_app(settings, require_keys=False)

@@ -1,7 +1,7 @@
-"""Our application behind the HTTP servers of the field: how fast each is, and what strangers may hold of it.
+"""Our application on different HTTP servers: speed, and how much time and memory a bad client can take.
 
-``normbench api`` is uvicorn with the bounds of ``service.connections``. The others have their own settings for the same
-bounds: as many as there are, and as near as they come.
+``normbench api`` is uvicorn with the limits of ``service.connections``. Each other server gets the same limits, as far
+as it has settings for them.
 """
 
 import resource
@@ -19,14 +19,14 @@ from benchmarks.processes import answers, free_port, running
 from benchmarks.submitting import BURST_SECONDS, CLIENTS, SPEC
 
 ROUNDS = 8
-FILES = 1024  # that a server may open, as most systems have it
+FILES = 1024  # open files of a server; the limit of most systems
 HALF_OPEN = 1100
-HEALTH_SECONDS = 2.0  # in which /healthz must answer beside them
+HEALTH_SECONDS = 2.0  # in which /healthz must answer beside half-open requests
 HALF = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 HEADER = b"X-Header: " + b"x" * 10_000 + b"\r\n"
 ENOUGH_BYTES = 100_000_000
 ENOUGH_SECONDS = 40.0
-HEAD_BYTES, HEAD_SECONDS, IDLE_SECONDS, CONNECTIONS = 65_536, 10, 5, 400  # asked of those that have a setting for it
+HEAD_BYTES, HEAD_SECONDS, IDLE_SECONDS, CONNECTIONS = 65_536, 10, 5, 400  # set for each server that has such a setting
 APPLICATION = "benchmarks.server_app:application"
 UVICORN = ["uvicorn", "--factory", APPLICATION, "--log-level=warning", "--no-access-log"]
 UVICORN += [f"--limit-concurrency={CONNECTIONS}", f"--timeout-keep-alive={IDLE_SECONDS}", "--port={port}"]
@@ -74,7 +74,7 @@ def measure(scratch: Path) -> list[Number]:
 
 @contextmanager
 def _few_files() -> Iterator[None]:
-    """Whoever is started in the block may open as many files as is usual."""
+    """Limit the open files of processes that are started in the block to the usual number."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, before[1]))
     yield
@@ -95,14 +95,14 @@ def _serving(folder: Path, name: str) -> Iterator[int]:
 
 
 def _rates(our_port: int, ports: Mapping[str, int]) -> list[Number]:
-    """Experiments posted a second, in turns."""
+    """Experiments posted per second to each server, measured in turns."""
     experiment = post("/v1/experiments", SPEC)
     takers = {"ours": our_port, **ports}
     rates: dict[str, list[float]] = {name: [] for name in takers}
     for turn in range(ROUNDS + 1):
         for name in sorted(takers, reverse=bool(turn % 2)):
             rate = burst(takers[name], lambda: experiment, clients=CLIENTS, seconds=BURST_SECONDS).rate
-            rates[name] += [rate] if turn else []  # caches fill in the first
+            rates[name] += [rate] if turn else []  # the first turn fills caches
     return [
         number(
             "servers: submitting",
@@ -130,7 +130,7 @@ def _connected(port: int) -> socket.socket:
 
 
 def _seconds_for_half_a_head(port: int) -> float:
-    """Seconds until the rest of a head is no longer waited for; ``ENOUGH_SECONDS`` if it takes longer."""
+    """Seconds for which a server waits for the second half of a request's head, at most ``ENOUGH_SECONDS``."""
     began = time.perf_counter()
     with _connected(port) as connection:
         connection.sendall(HALF)
@@ -141,7 +141,7 @@ def _seconds_for_half_a_head(port: int) -> float:
 
 
 def _megabytes_of_head(port: int) -> float:
-    """Largest part of one request's head that is read; ``ENOUGH_BYTES`` if it may be more."""
+    """Megabytes of one request's head that a server reads, at most ``ENOUGH_BYTES``."""
     sent = 0
     with _connected(port) as connection, suppress(OSError):
         connection.sendall(HALF)
@@ -152,7 +152,7 @@ def _megabytes_of_head(port: int) -> float:
 
 
 def _answers_beside_half_open(port: int) -> float:
-    """Number of five requests that are answered while other clients hold connections."""
+    """Number of requests, of five, that a server answers while other clients hold half-open requests."""
     with ExitStack() as stack:
         for _ in range(HALF_OPEN):
             connection = stack.enter_context(socket.socket())

@@ -1,9 +1,10 @@
-"""Claims of a board where nothing differs and seeds are skewed, under our rule and others.
+"""False claims of boards whose seeds have a skewed distribution, under our rule and other rules.
 
-`python -m benchmarks.skewed_seeds [BOARDS]` prints two tables of made-up boards. The first has the share of boards with
-any false boundary: all true means are equal. The second has the share of neighbours that stay tied though they differ.
-Rules: `paired` is Student's t of differences seed by seed, `unshared` Welch's t. `both` asks for both. `97%` is the
-paired t at 3% instead of 5%. `skewness` asks for Hall's transformation of the paired t as well.
+`python -m benchmarks.skewed_seeds [BOARDS]` prints two tables of simulated boards. In the first, all true means are
+equal; it has the share of boards that claim a difference. In the second, all means differ; it has the share of
+neighbours that stay tied. Rules: `paired` is Student's t of differences seed by seed, `unshared` is Welch's t, and
+`both` needs both tests. `97%` is the paired t at 3% instead of 5%. `skewness` needs the paired t and Hall's
+transformation of it.
 """
 
 import sys
@@ -18,7 +19,7 @@ from service.statistics.differences import Floats
 BOARDS = 40_000
 SURE = 0.05
 ENTRIES = 4
-Draws = Sequence[Floats]  # of each entry, (boards, seeds)
+Draws = Sequence[Floats]  # one array (boards, seeds) for each entry
 
 
 def paired(a: Floats, b: Floats) -> Floats:
@@ -34,7 +35,10 @@ def unshared(a: Floats, b: Floats) -> Floats:
 
 
 def skewness(a: Floats, b: Floats) -> Floats:
-    """Hall 1992: g(t) = t + k t^2 / 3 + k^2 t^3 / 27 + k / (6 n), k the skewness of the differences."""
+    """p by Hall 1992, at least the paired p: g(t) = t + k t^2 / 3 + k^2 t^3 / 27 + k / (6 n).
+
+    k is the skewness of the differences a - b, and n the number of seeds.
+    """
     d, n = a - b, a.shape[1]
     mean, deviation = d.mean(1), d.std(1)
     k, t = ((d - mean[:, None]) ** 3).mean(1) / deviation**3, mean / deviation
@@ -57,7 +61,7 @@ RULES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
 
 
 def equal_means(generator: np.random.Generator, boards: int, n: int) -> Mapping[str, Draws]:
-    """Boards of four entries, or of eight, whose true means are all 0."""
+    """Draw boards of four or eight entries. All true means are 0."""
 
     def skewed(sigma: float, times: float = 1.0) -> Floats:
         drawn = np.exp(sigma * generator.normal(size=(boards, n)))
@@ -75,8 +79,10 @@ def equal_means(generator: np.random.Generator, boards: int, n: int) -> Mapping[
 
 
 def apart(generator: np.random.Generator, boards: int, n: int) -> Mapping[str, Draws]:
-    """Boards of four entries, each better than the one before by so many standard deviations. ``Correlated`` ones share
-    nine tenths of their variance over seeds, and differ by one."""
+    """Draw boards of four entries. Each entry is better than the one before by 2 or 4 standard deviations.
+
+    Entries of the board ``correlated`` share 0.9 of their variance over seeds, and differ by 1 standard deviation.
+    """
     common = 0.9**0.5 * generator.normal(size=(boards, n))
     own = [common + 0.1**0.5 * generator.normal(size=(boards, n)) for _ in range(ENTRIES)]
     return {
@@ -86,7 +92,7 @@ def apart(generator: np.random.Generator, boards: int, n: int) -> Mapping[str, D
 
 
 def adjusted(draws: Draws, rule: str) -> Floats:
-    """Holm's p of each pair on each board, (pairs, boards)."""
+    """Holm-adjusted p-values of each pair on each board: (pairs, boards)."""
     p = np.array([RULES[rule](a, b) for a, b in combinations(draws, 2)])
     order = np.argsort(p, axis=0)
     stepped = np.take_along_axis(p, order, 0) * (len(p) - np.arange(len(p)))[:, None]
@@ -96,12 +102,12 @@ def adjusted(draws: Draws, rule: str) -> Floats:
 
 
 def false_boundaries(draws: Draws, rule: str) -> float:
-    """The share of boards that claim any difference."""
+    """Share of boards that claim a difference between any two entries."""
     return float((adjusted(draws, rule) <= SURE).any(0).mean())
 
 
 def tied_neighbours(draws: Draws, rule: str) -> float:
-    """The share of neighbours that are not told apart."""
+    """Share of neighbouring entries that are not shown to differ."""
     neighbours = [k for k, (i, j) in enumerate(combinations(range(len(draws)), 2)) if j == i + 1]
     return float((adjusted(draws, rule)[neighbours] > SURE).mean())
 

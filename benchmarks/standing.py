@@ -1,10 +1,10 @@
-"""The papers at their own size, trained beside all other work: start the job, stop it, keep its ledger.
+"""Background job that trains the papers' own sizes beside other work: start it, stop it, and keep a ledger.
 
-``python -m benchmarks.standing start`` runs ``normbench up`` at the lowest priority in the background, and with it a
-process that writes the ledger: what each process holds in memory, how large the database and the artifacts are, and how
-far each run is. ``stop`` gives the runs back with a checkpoint; the next ``start`` goes on from there.
+``python -m benchmarks.standing start`` runs ``normbench up`` in the background at the lowest priority. A second process
+writes the ledger: the memory of each process, the sizes of the database and the artifacts, and the progress of each
+run. ``stop`` gives the runs back with a checkpoint. The next ``start`` goes on from there.
 
-The data directory is that of ``NORMBENCH_DATA_DIR``. The ledger is ``ledger.jsonl`` in it, an event a line.
+``NORMBENCH_DATA_DIR`` is the data directory. The ledger is the file ``ledger.jsonl`` in it, one event in each line.
 """
 
 import argparse
@@ -25,18 +25,18 @@ import psutil
 
 from normcore.code_version import code_version
 
-EVERY_SECONDS = 600.0  # between two samples
-LOOK_SECONDS = 5.0  # in which a new training runs at the usual priority
+EVERY_SECONDS = 600.0  # between two samples of the ledger
+LOOK_SECONDS = 5.0  # for so long a new training may run at the usual priority
 STOP_SECONDS = 60.0
 LEDGER = "ledger.jsonl"
 MIB = 2**20
 
 
 def main() -> int:
-    """Read the command line.
+    """Run the command line.
 
     Returns:
-        0; 1 if there is nothing to stop.
+        The exit code: 1 if there is no job to stop, else 0.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.standing", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -93,7 +93,7 @@ def _stop(folder: Path, why: str) -> int:
 def _watch(folder: Path, pid: int) -> None:
     """Lower the priority of each new training, and write samples, until the process ``pid`` ends.
 
-    The process is told by its number: for some seconds after ``start`` no file names it.
+    The process is named by its number, as no file names it in the first seconds after ``start``.
     """
     due = time.monotonic()
     with suppress(psutil.NoSuchProcess):
@@ -108,14 +108,17 @@ def _watch(folder: Path, pid: int) -> None:
 
 
 def _give_way(process: psutil.Process) -> None:
-    """Lower the share of the process's session. Linux divides the processors among sessions first (autogroups), so the
-    priority of a process says nothing beside processes of other sessions; each training has a session of its own."""
+    """Lower the processor share of a process's session.
+
+    Linux first divides the processors among sessions (autogroups), so the priority of a process does not count against
+    processes of other sessions. Each training has its own session.
+    """
     with suppress(OSError):
         Path(f"/proc/{process.pid}/autogroup").write_text("19")
 
 
 def _service(folder: Path) -> psutil.Process | None:
-    """The ``normbench up`` of this data directory, if it is alive."""
+    """Process of ``normbench up`` that uses this data directory; None if there is none alive."""
     try:
         found = psutil.Process(int((folder / "up.pid").read_text()))
     except (FileNotFoundError, psutil.NoSuchProcess):
@@ -124,7 +127,7 @@ def _service(folder: Path) -> psutil.Process | None:
 
 
 def events(folder: Path) -> Iterator[dict[str, Any]]:
-    """All that the ledger has, in the order in which it happened."""
+    """Yield the events of the ledger, oldest first."""
     ledger = folder / LEDGER
     if ledger.exists():
         for line in ledger.read_text().splitlines():
@@ -139,7 +142,7 @@ def _note(folder: Path, event: str, **about: Any) -> None:
 
 
 def _sample(folder: Path, service: psutil.Process) -> Mapping[str, Any]:
-    """Memory of each process, sizes of what is stored, and how far the runs are."""
+    """Sample for the ledger: memory of each process, sizes of database and artifacts, and progress of the runs."""
     memory: dict[str, list[float]] = {}
     for process in [service, *service.children(recursive=True)]:
         try:
@@ -158,7 +161,7 @@ def _sample(folder: Path, service: psutil.Process) -> Mapping[str, Any]:
 
 
 def _role(process: psutil.Process) -> str:
-    """Role of a process in the service, by its command."""
+    """Role of a process in the service, read from its command line."""
     command = " ".join(process.cmdline())
     for word, role in (
         ("forkserver", "fork server or training"),
@@ -171,7 +174,7 @@ def _role(process: psutil.Process) -> str:
 
 
 def _runs(folder: Path) -> list[list[Any]]:
-    """Id, state, attempt, step and losses of each run that has begun."""
+    """Id, state, attempt, step, and number of times it was lost, for each run that has begun."""
     address = f"file:{folder / 'normbench.db'}?mode=ro"
     query = "SELECT id, state, attempt, step, times_lost FROM runs WHERE started_at IS NOT NULL ORDER BY id"
     with closing(sqlite3.connect(address, uri=True, timeout=30)) as database:

@@ -1,7 +1,8 @@
-"""Eight clients POST experiments; beside it, eight clients create MLflow runs.
+"""Rate at which eight clients POST experiments, compared with eight clients that create MLflow runs.
 
-Bursts of ours, MLflow's and ours-with-a-worker take turns. The spec asks for a GPU, which no worker here has, so that
-nothing trains meanwhile; all else is as for any spec: validated, resolved, stored and committed, and workers notified.
+Three servers take turns: ours without a worker, MLflow, and ours with a worker. The spec asks for a GPU, which no
+worker here has, so nothing trains meanwhile. Otherwise it is handled like any spec: validated, resolved, stored and
+committed, and workers are notified.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,7 @@ def measure(scratch: Path) -> list[Number]:
         if tracking is not None:
             takers["mlflow"] = (tracking, mlflow.create_run)
         for port, request in takers.values():
-            burst(port, request, clients=CLIENTS, seconds=BURST_SECONDS)  # not counted: caches fill
+            burst(port, request, clients=CLIENTS, seconds=BURST_SECONDS)  # not counted, as it fills caches
         bursts: dict[str, list[Burst]] = {"api": [], "up": [], "mlflow": []}
         for turn in range(ROUNDS):
             for name in sorted(takers, reverse=bool(turn % 2)):

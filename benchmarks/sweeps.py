@@ -1,8 +1,7 @@
-"""A sweep of 1,000 runs over HTTP: how long until it is accepted, committed and answered with all of its cells; and how
-long it takes to look at one of 999 cells that are all measured.
+"""Time until a sweep of 1,000 runs is accepted over HTTP, and time to read a sweep of 999 measured cells.
 
-``normbench api`` on SQLite, which commits with ``synchronous=FULL``, and on PostgreSQL. No run is ever the same as one
-of before, so that nothing is reused.
+Accepted means committed and answered with all cells. ``normbench api`` runs on SQLite, which commits with
+``synchronous=FULL``, and on PostgreSQL. Every sweep has new draws, so no run is reused.
 """
 
 import itertools
@@ -40,7 +39,7 @@ def _on_postgres(folder: Path) -> Iterator[int]:
 
 
 def _accepted(ports: Mapping[str, int]) -> dict[str, dict[str, list[float]]]:
-    """Seconds by shape and database, taken in turns; the first round, in which caches fill, does not count."""
+    """Seconds to accept a sweep, by shape and database, in turns. The first round fills caches and is left out."""
     connections = {name: Connection(port) for name, port in ports.items()}
     seconds: dict[str, dict[str, list[float]]] = {shape: {name: [] for name in ports} for shape in SHAPES}
     sampler_seeds = itertools.count()
@@ -73,6 +72,6 @@ def _looked_at(folder: Path) -> Number:
         sweep = connection.json(post("/v1/sweeps", {"spec": spec, "grid": grid, "reuse": False}))
         look = get(f"/v1/sweeps/{sweep['id']}")
         if not all(cell["entry"] for cell in connection.json(look)["cells"]):
-            raise RuntimeError("expected an entry of every cell")
+            raise RuntimeError("a cell of the sweep has no entry; every cell is measured and must have one")
         milliseconds = [1000 * connection.timed(look) for _ in range(ROUNDS)]
     return number(f"sweeps: a look at {len(sweep['cells'])} measured cells", "ms", milliseconds)

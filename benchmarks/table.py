@@ -1,4 +1,4 @@
-"""Numbers as a Markdown table, so that what was printed can stand in the README as it is."""
+"""Numbers as a Markdown table, which can be copied into the README."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ MET = {True: "yes", False: "**no**", None: "–"}
 
 
 def markdown(numbers: Sequence[Number]) -> str:
-    """The table, its columns aligned."""
+    """Markdown table of the numbers, with aligned columns."""
     rows = [COLUMNS, *map(_cells, numbers)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(COLUMNS))]
     lines = [
@@ -21,7 +21,7 @@ def markdown(numbers: Sequence[Number]) -> str:
 
 
 def plain(number: Number) -> dict[str, Any]:
-    """The number for JSON."""
+    """Plain dictionary of a number, for JSON."""
     target = str(number.target) if number.target else None
     return {**asdict(number), "ratio": number.ratio, "target": target, "met": number.met}
 
@@ -40,5 +40,5 @@ def _cells(number: Number) -> tuple[str, ...]:
 
 
 def _short(value: float) -> str:
-    """Three digits that count, and all those before the point."""
+    """Text of a value with three significant digits; digits before the point are all kept."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

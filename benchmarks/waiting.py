@@ -1,7 +1,7 @@
 """Longest wait of other clients while the largest requests are answered.
 
-Every kind is sent three times at once. Meanwhile another client asks ``/healthz`` every 50 ms, and may never wait
-longer than 250 ms.
+Each kind of request is sent three times at once. Meanwhile another client asks ``/healthz`` every 50 ms, and may never
+wait longer than 250 ms.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from service.experiments.tables import Measurement
 
 ASK_SECONDS = 0.05
 AT_ONCE = 3
-POINTS = 100_000  # of a curve
+POINTS = 100_000  # points of a curve
 BOARD = "/v1/leaderboards/permuted_digits?profile=small"
 BOARDS = {
     "a board": Large("GET", BOARD),
@@ -36,7 +36,7 @@ BAR = Target("ours", "at most", 250)
 
 
 def measure(scratch: Path) -> list[Number]:
-    """The longest wait for ``/healthz`` beside each kind."""
+    """Measure the longest wait for ``/healthz`` beside each kind of large request."""
     db = leaderboard.fill(leaderboard.on_sqlite(scratch / "api"), 1)
     answers = {**fill_curves(db), **BOARDS}
     db.close()
@@ -49,7 +49,7 @@ def measure(scratch: Path) -> list[Number]:
 
 
 def fill_curves(db: Database) -> dict[str, Large]:
-    """Store a run with the longest curves, and give the calls for them."""
+    """Store a run with the longest curves; return the requests for the curves, by name."""
     with db.transaction() as session:
         made, _ = submission.submit(session, resolve({"task": {"name": "permuted_digits"}}), request_digest="")
         run_id = made.runs[0].id
@@ -71,12 +71,12 @@ def fill_curves(db: Database) -> dict[str, Large]:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Outcome of a request.
+    """Outcome of a large request that was sent several times at once.
 
     Attributes:
-        seconds: until the slowest of the answers that were asked for at once.
-        size: bytes of the longest.
-        waits: seconds that each ``/healthz`` beside them took.
+        seconds: time until all answers were there.
+        size: bytes of the longest answer.
+        waits: seconds that each request to ``/healthz`` took meanwhile.
     """
 
     statuses: list[int]
@@ -86,7 +86,7 @@ class Answered:
 
 
 def ask_beside(port: int, large: Large, *, at_once: int = AT_ONCE) -> Answered:
-    """Send a request several times at once, and ask ``/healthz`` until all are answered."""
+    """Send a request several times at once, and ask ``/healthz`` again and again until all are answered."""
     waits: list[float] = []
     asked, done = threading.Event(), threading.Event()
 
@@ -113,7 +113,7 @@ def ask_beside(port: int, large: Large, *, at_once: int = AT_ONCE) -> Answered:
 
 
 def send(port: int, large: Large) -> tuple[int, int]:
-    """The status of the answer and its size."""
+    """Send a large request; return the status and the size of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     try:
         connection.putrequest(large.method, large.path)
@@ -125,7 +125,7 @@ def send(port: int, large: Large) -> tuple[int, int]:
             connection.putheader("Content-Length", str(len(large.body)))
         connection.endheaders()
         if large.body is not None:
-            with contextlib.suppress(OSError):  # refused before all of it was sent
+            with contextlib.suppress(OSError):  # the server may refuse the body before all of it is sent
                 connection.send(large.body)
         answer = connection.getresponse()
         return answer.status, len(answer.read())

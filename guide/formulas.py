@@ -1,4 +1,4 @@
-"""LaTeX to MathML, which browsers draw themselves: no script and no font is needed."""
+"""LaTeX to MathML. Browsers draw MathML themselves, without a script or a font."""
 
 import html
 import re
@@ -12,10 +12,10 @@ FORMULA = re.compile(
 
 
 def typeset(page: str) -> str:
-    """Replace the formulas of a page, which the extension ``arithmatex`` has marked, by MathML.
+    """Replace the formulas of a page by MathML. The extension ``arithmatex`` has marked the formulas.
 
     Args:
-        page: HTML.
+        page: HTML of the page.
     """
     return FORMULA.sub(_mathml, page)
 

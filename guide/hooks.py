@@ -1,4 +1,4 @@
-"""The hooks of MkDocs for this site. A warning of theirs ends a strict build."""
+"""Hooks of this site, called by MkDocs. A warning from a hook ends a strict build."""
 
 import logging
 import re
@@ -11,20 +11,20 @@ from mkdocs.structure.pages import Page
 from guide.formulas import typeset
 from guide.reference import PAGES
 
-LOG = logging.getLogger("mkdocs.plugins.guide")  # MkDocs counts the warnings below its own name
+LOG = logging.getLogger("mkdocs.plugins.guide")  # MkDocs counts warnings of loggers below its own name
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]+)\]\((?P<path>(?:\.\./)+[^)#\s]+)(?:#[^)]*)?\)")
 TITLE = re.compile(r"^# \S", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
+    """Add the generated reference pages to the site."""
     for name, write in PAGES.items():
         files.append(File.generated(config, f"reference/{name}.md", content=write()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Ask for a title, and name files outside of the site by their paths in the repository."""
+    """Warn of a page without a title, and replace links to files outside of the site by paths in the repository."""
     if not TITLE.search(markdown):
         LOG.warning("%s has no title; begin it with a line '# Title'", page.file.src_uri)
     docs = Path(config.docs_dir)
@@ -33,12 +33,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Typeset the formulas."""
+    """Typeset the formulas of a page."""
     return typeset(html)
 
 
 def _named(found: re.Match[str], folder: Path, docs: Path) -> str:
     target = (folder / found["path"]).resolve()
-    if target.is_relative_to(docs) or not target.exists():  # MkDocs warns of what is not there
+    if target.is_relative_to(docs) or not target.exists():  # MkDocs warns of files that do not exist
         return found[0]
     return f"{found['text']} (`{target.relative_to(docs.parent)}`)"

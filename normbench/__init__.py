@@ -1,7 +1,7 @@
 """Client of the service: ``from normbench import Client`` in Python, ``normbench`` in a shell.
 
-Speaks HTTP only, and of our own packages imports ``normcore.spec``, ``normcore.data`` and ``normcore.variables`` alone.
-Commands that run a server import ``service`` when they are called.
+The client speaks HTTP only. Of our own packages it imports only ``normcore.spec``, ``normcore.data`` and
+``normcore.variables``. Commands that run a server import ``service`` when they are called.
 """
 
 from normbench.answers import (

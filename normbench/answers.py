@@ -1,4 +1,4 @@
-"""Types of the service's answers. The values are plain dictionaries; a newer service may put more into them."""
+"""Types of the service's answers. The values are plain dictionaries; a newer service may add fields."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
@@ -11,7 +11,7 @@ Spec = dict[str, Any]
 
 
 class Progress(TypedDict):
-    """Progress of a run; ``eta_seconds`` is None until its pace is known, ``phase`` between evaluations."""
+    """Progress of a run. ``eta_seconds`` is None until the pace is known; ``phase`` is None between evaluations."""
 
     step: int
     max_steps: int
@@ -20,7 +20,7 @@ class Progress(TypedDict):
 
 
 class HistoryEntry(TypedDict):
-    """Something that befell an attempt: when (ISO 8601, UTC) and why."""
+    """Entry of a run's history: when an attempt ended (ISO 8601, UTC) and why."""
 
     attempt: int
     at: str
@@ -29,7 +29,7 @@ class HistoryEntry(TypedDict):
 
 
 class Timing(TypedDict):
-    """Seconds of a training by purpose; ``certificate`` tells if it was alone on its machine."""
+    """Seconds of a run by purpose. ``certificate`` tells if the run was alone on its machine."""
 
     training: float
     evaluation: float
@@ -40,7 +40,7 @@ class Timing(TypedDict):
 
 
 class Run(TypedDict):
-    """One seed of an experiment."""
+    """Run: one seed of an experiment."""
 
     id: str
     experiment_id: str
@@ -64,7 +64,7 @@ class Run(TypedDict):
 
 
 class ExperimentSummary(TypedDict):
-    """An experiment as a list shows it; ``name`` is its method with what differs from the profile."""
+    """Experiment in a list. ``name`` is the method with the options that differ from the profile."""
 
     id: str
     fingerprint: str
@@ -76,9 +76,11 @@ class ExperimentSummary(TypedDict):
 
 
 class Experiment(TypedDict):
-    """An experiment with its runs, in the order of its seeds; ``sweep_id`` is None of one that is of no sweep, ``name``
-    is its method with what differs from the profile. ``problem`` and ``budget`` are those of its board, None of an
-    analysis."""
+    """Experiment with its runs, in the order of its seeds.
+
+    ``name`` is the method with the options that differ from the profile. ``sweep_id`` is None if the experiment belongs
+    to no sweep. ``problem`` and ``budget`` are those of the experiment's board, None for an analysis.
+    """
 
     id: str
     fingerprint: str
@@ -93,12 +95,11 @@ class Experiment(TypedDict):
 
 
 class Plan(TypedDict):
-    """Plan of an experiment: what submitting a spec would do. ``basis`` names the source of the seconds, None if
-    nothing is known.
+    """Plan of an experiment: the runs, seconds and memory that submitting a spec would take.
 
-    ``code`` is the code of the API's machine, with the live workers that have other code. ``memory_bytes`` is what
-    a run needs at least, ``memory`` the same by what it is for, ``worker_memory_bytes`` the most that a live worker
-    gives it; None if that is not known.
+    ``basis`` names the source of the seconds. ``code`` is the code of the API's machine, with the live workers that
+    have other code. ``memory_bytes`` is the least that a run needs, and ``memory`` splits it by purpose.
+    ``worker_memory_bytes`` is the most that a live worker gives to a run. Each is None if it is not known.
     """
 
     spec: Spec
@@ -118,7 +119,7 @@ class Plan(TypedDict):
 
 
 class SweepProgress(TypedDict):
-    """Runs that have ended, and all of them; ``eta_seconds`` is None until their pace is known."""
+    """Progress of a sweep: ``done`` of ``total`` runs have ended. ``eta_seconds`` is None until their pace is known."""
 
     done: int
     total: int
@@ -126,7 +127,7 @@ class SweepProgress(TypedDict):
 
 
 class SweepCell(TypedDict):
-    """A combination of values; ``entry`` is that of its board, None until a run has succeeded."""
+    """Cell of a sweep: one combination of values. ``entry`` is its entry on a board, None before a run succeeds."""
 
     values: dict[str, Any]
     experiment_id: str
@@ -143,7 +144,7 @@ class SweptTask(TypedDict):
 
 
 class SweepSummary(TypedDict):
-    """A sweep as a list shows it; ``n_runs`` counts those that were reused, too."""
+    """Sweep in a list. ``n_runs`` includes the runs that are reused."""
 
     id: str
     state: State
@@ -164,9 +165,12 @@ class SweepSummary(TypedDict):
 
 
 class Sweep(SweepSummary):
-    """A sweep with its cells. ``budget_curve`` has for each method [k, mean, low, high]: the test value of the best of
-    k of its cells, chosen by validation; ``budget_flips`` says where two methods' curves cross. ``metric``, ``unit``
-    and ``direction`` are None if its cells do not compare."""
+    """Sweep with its cells.
+
+    ``budget_curve`` has a list of [k, mean, low, high] for each method: the expected test value of the best of k of its
+    cells, chosen by validation. ``budget_flips`` says where the curves of two methods cross. ``metric``, ``unit`` and
+    ``direction`` are None if the cells cannot be compared.
+    """
 
     metric: str | None
     unit: str | None
@@ -178,7 +182,10 @@ class Sweep(SweepSummary):
 
 
 class SweepPlan(TypedDict):
-    """Plan of a sweep: what submitting it would do. ``total_seconds`` and ``basis`` are None if nothing is known."""
+    """Plan of a sweep: the experiments, runs and seconds that submitting it would take.
+
+    ``total_seconds``, and ``basis``, which names their source, are None if nothing is known.
+    """
 
     n_experiments: int
     n_runs: int
@@ -191,7 +198,7 @@ class SweepPlan(TypedDict):
 
 
 class Recipe(TypedDict):
-    """Recipe that runs an experiment again; that of each run is under ``runs``."""
+    """Recipe to run an experiment again. ``runs`` has the recipe of each run."""
 
     experiment_id: str
     fingerprint: str
@@ -205,9 +212,11 @@ class Recipe(TypedDict):
 
 
 class Deviation(TypedDict):
-    """A series in which a repeated run differs: from which step on, by how much at most, and at how many points.
+    """Series in which a run and its replay differ.
 
-    ``then`` and ``now`` are the values at that step, None where there is none; ``largest`` is None if no step has two.
+    ``from_step`` is the first step at which they differ; ``then`` and ``now`` are the two values there, None if a run
+    has no value. ``largest`` is the largest difference, None if no step has two values. ``differing`` of ``points``
+    points differ.
     """
 
     series: str
@@ -220,7 +229,7 @@ class Deviation(TypedDict):
 
 
 class Changed(TypedDict):
-    """Something about code, packages, data or machine that two runs do not have in common."""
+    """Difference of code, packages, data or machine between a run and its replay."""
 
     what: str
     then: Any
@@ -228,7 +237,7 @@ class Changed(TypedDict):
 
 
 class Replayed(TypedDict):
-    """A run beside the one that repeated it: whether all that they measured is identical, bit for bit."""
+    """Comparison of a run with its replay. ``identical`` is True if all their numbers are the same, bit for bit."""
 
     run_id: str
     again: str
@@ -241,7 +250,7 @@ class Replayed(TypedDict):
 
 
 class Series(TypedDict):
-    """A curve; a point is step, value and the training seconds so far."""
+    """Curve of a run. A point is a step, a value and the training seconds so far."""
 
     unit: str
     direction: Literal["maximize", "minimize"] | None
@@ -249,7 +258,7 @@ class Series(TypedDict):
 
 
 class Artifact(TypedDict):
-    """A file of a run; ``size`` in bytes."""
+    """File of a run. ``size`` is in bytes."""
 
     name: str
     size: int
@@ -257,9 +266,10 @@ class Artifact(TypedDict):
 
 
 class Leaderboard(TypedDict):
-    """One problem of a task at one size, best entry first; ``verdict`` has who wins in words: ``claim``, ``detail``.
+    """Leaderboard of one problem of a task at one profile, best entry first.
 
-    ``set_aside`` counts the entries of an older task, model, optimizer or method; its ``detail`` says it in words.
+    ``verdict`` says in words which entry wins: ``claim``, ``detail``. ``set_aside`` counts the entries of an older
+    task, model, optimizer or method; its ``detail`` says so in words.
     """
 
     task: str
@@ -281,7 +291,10 @@ class Leaderboard(TypedDict):
 
 
 class Overall(TypedDict):
-    """Methods over all tasks at one size, the largest area first; ``caution`` says what not to conclude."""
+    """Overall leaderboard: methods over all tasks at one profile, the largest area first.
+
+    ``caution`` says which conclusion the ranks do not allow.
+    """
 
     profile: str
     rank_by: RankBy
@@ -297,7 +310,7 @@ ResultState = Literal["claimed", "confirmed", "disputed", "withdrawn"]
 
 
 class SubmittedResult(TypedDict):
-    """A result that was measured elsewhere; ``difference`` is from the seeds that this service measured besides."""
+    """Result that was measured elsewhere. ``difference`` compares it with the fresh seeds that this service trained."""
 
     id: str
     fingerprint: str
@@ -317,9 +330,12 @@ class SubmittedResult(TypedDict):
 
 
 class Comparison(TypedDict):
-    """Entries of one board side by side; ``baseline`` is the fingerprint of the one that others are compared with. An
-    entry stands among these by ``score``, ``n_diverged``, ``over_budget``, ``rank``, ``rank_ci``, ``tie_group`` and
-    ``above`` (Holm's p by fingerprint), beside the baseline by ``outcome`` and its ``difference``'s ``p_holm``."""
+    """Comparison of entries of one board. ``baseline`` is the fingerprint of the entry that others are compared with.
+
+    ``score``, ``n_diverged``, ``over_budget``, ``rank``, ``rank_ci``, ``tie_group`` and ``above`` (Holm-adjusted p by
+    fingerprint) place an entry among the entries compared. ``outcome``, and ``p_holm`` of its ``difference``, compare
+    it with the baseline.
+    """
 
     task: str
     profile: str
@@ -333,7 +349,7 @@ class Comparison(TypedDict):
 
 
 class ReportCard(TypedDict):
-    """Measurements of a method; ``missing`` are specs whose results would complete them."""
+    """Report card of a method: its results in analyses and tasks. ``missing`` are the specs still to be run."""
 
     method: str
     title: str

@@ -1,4 +1,4 @@
-"""Write what arrives in pieces to a file that appears whole."""
+"""Write a download to a file that is never seen half written."""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def save(pieces: Iterable[bytes], target: Path) -> None:
-    """Write the pieces beside ``target`` and move them there in the end; what stood there is replaced.
+    """Write the pieces to a temporary file next to ``target``, then move it to ``target``. An older file is replaced.
 
     Raises:
         OSError: the file cannot be written.

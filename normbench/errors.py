@@ -1,13 +1,13 @@
-"""Errors between a user and the service, as one tree. Each message is for people.
+"""Errors that the client raises, as one tree. Each message is for people.
 
-NormbenchError        anything of these, or what answers is no normbench
+NormbenchError        any of these, or the server that answers is not normbench
 ├── Unreachable       no service answers at the address
 ├── Refused           the service said no: ``status``, and ``errors`` by field
-│   ├── Unauthorized  401   no key, or none that it knows
+│   ├── Unauthorized  401   no key, or a key that the service does not know
 │   ├── NotFound      404   no such thing
 │   ├── Conflict      409   the thing is in a state that forbids this
 │   ├── Invalid       422   the request is wrong; ``errors`` says where
-│   └── Unavailable   502, 503, 504   something the service needs is away; the same request may do later
+│   └── Unavailable   502, 503, 504   something that the service needs is away; try the same request later
 ├── StillRunning      ``wait`` gave up; the runs go on
 └── Missing           a package that was not installed; the message says how to get it
 """
@@ -25,11 +25,11 @@ class FieldError(TypedDict):
 
 
 class NormbenchError(Exception):
-    """Anything foreseen that went wrong.
+    """Base class of all errors of the client.
 
     Attributes:
-        status: the HTTP status of the service's answer, if there was one.
-        errors: what the service said of each wrong field, if it did.
+        status: the HTTP status of the service's answer; None if there was no answer.
+        errors: one error for each wrong field that the service names; may be empty.
     """
 
     def __init__(self, message: str, *, status: int | None = None, errors: Sequence[FieldError] = ()) -> None:
@@ -43,35 +43,35 @@ class Unreachable(NormbenchError):
 
 
 class Refused(NormbenchError):
-    """The service said no."""
+    """Error: the service refused the request."""
 
 
 class Unauthorized(Refused):
-    """Error: no API key was sent, or one that the service does not know."""
+    """Error: no API key was sent, or the service does not know the key."""
 
 
 class NotFound(Refused):
-    """The service has no such thing."""
+    """Error: the service does not have what was asked for."""
 
 
 class Conflict(Refused):
-    """The thing is in a state that forbids this."""
+    """Error: the thing that the request names is in a state that does not allow the request."""
 
 
 class Invalid(Refused):
-    """The request is wrong; ``errors`` says where. ``status`` is None where it was never sent."""
+    """Error: the request is wrong; ``errors`` says where. ``status`` is None if the request was never sent."""
 
 
 class Unavailable(Refused):
-    """Something that the service needs is away; the same request may do later."""
+    """Error: something that the service needs is away. The same request may succeed later."""
 
 
 class StillRunning(NormbenchError, TimeoutError):
-    """The time to wait is over; the runs go on."""
+    """Error: the time to wait is over. The runs go on."""
 
 
 class Missing(NormbenchError, ImportError):
-    """A package that was not installed."""
+    """Error: a package is not installed. The message says how to get it."""
 
 
 BY_STATUS: dict[int, type[Refused]] = {

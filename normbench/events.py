@@ -1,4 +1,4 @@
-"""A run as it happens: server-sent events, read from a stream and given their types."""
+"""Events of a run while it trains: server-sent events, read from a stream and given types."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -10,14 +10,14 @@ from normbench.answers import Run
 
 @dataclass(frozen=True, slots=True)
 class StateChanged:
-    """A run entered a state or an attempt; ``run`` is what is known of it now."""
+    """Event: a run entered a state or began an attempt. ``run`` is the run as it is now."""
 
     run: Run
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Values that a run measured at one step, by series; ``seconds`` are of training so far."""
+    """Event: a run measured values at one step. ``values`` are by series, ``seconds`` are training seconds so far."""
 
     run_id: str
     step: int
@@ -30,7 +30,7 @@ Event = StateChanged | Measured
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One server-sent event as it came; ``id`` is what to resume after."""
+    """One server-sent event, not yet parsed. A stream that is opened again resumes after ``id``."""
 
     kind: str
     data: str
@@ -38,7 +38,7 @@ class Message:
 
 
 def messages(lines: Iterable[str]) -> Iterator[Message]:
-    """Server-sent events from the lines of a stream; comments and anything unfinished are left out."""
+    """Server-sent events from the lines of a stream. Comments and an unfinished last event are left out."""
     kind, data, last_id = "message", list[str](), None
     for line in lines:
         name, _, value = line.partition(":")
@@ -56,10 +56,10 @@ def messages(lines: Iterable[str]) -> Iterator[Message]:
 
 
 def event(message: Message, run_id: str) -> Event | None:
-    """Event of a message; None for an unknown kind.
+    """Parse a message into an event; None for a message of an unknown kind.
 
     Args:
-        run_id: of whom it tells where it does not say so itself.
+        run_id: run of a measurement that does not name its run.
     """
     if message.kind not in ("state", "measurement"):
         return None

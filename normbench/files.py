@@ -12,7 +12,7 @@ MEDIA_TYPES: Mapping[FileFormat, str] = {"csv": "text/csv", "parquet": "applicat
 
 
 def file_of(service: Connection, path: str, format: FileFormat, params: Mapping[str, Any]) -> bytes:
-    """The rows at an address, those of all pages."""
+    """Content of a CSV or Parquet file with the rows of all pages at ``path``."""
     pages = list(_pages(service, path, format, params))
     if len(pages) == 1:
         return pages[0]
@@ -30,7 +30,7 @@ def _pages(service: Connection, path: str, format: FileFormat, params: Mapping[s
 
 
 def _page(service: Connection, path: str, format: FileFormat, params: Mapping[str, Any]) -> tuple[bytes, str | None]:
-    """A page, and the cursor of the next one."""
+    """Content of one page, and the cursor of the next page; None for the last page."""
     headers = {"Accept": MEDIA_TYPES[format]}
     with service.stream(path, params=params, headers=headers) as answer:
         content = answer.read()
@@ -39,7 +39,7 @@ def _page(service: Connection, path: str, format: FileFormat, params: Mapping[st
 
 
 def _joined_csv(pages: Sequence[bytes]) -> bytes:
-    """One after the other, under the names of the first; these hold no line break."""
+    """Join CSV pages under the header of the first page. No column name holds a line break."""
     return b"".join([pages[0], *(page.partition(b"\n")[2] for page in pages[1:])])
 
 

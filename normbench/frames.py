@@ -1,4 +1,4 @@
-"""Answers as pandas data frames, for whoever has pandas."""
+"""Answers as pandas data frames. pandas is an optional package."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ MEASUREMENT_COLUMNS = ["experiment_id", "run_id", "method", "name", "seed", "ser
 
 
 def measurements(client: "Client", id: str, series: Sequence[str]) -> "DataFrame":
-    """One row for each value that a run, or each run of an experiment, measured."""
+    """Data frame of measurements: one row for each value that the run, or a run of the experiment, measured."""
     pandas = _pandas()
     runs = client.experiment(id)["runs"] if id.startswith("exp_") else [client.run(id)]
     experiment = client.experiment(runs[0]["experiment_id"])
@@ -30,7 +30,7 @@ def measurements(client: "Client", id: str, series: Sequence[str]) -> "DataFrame
 
 
 def leaderboard(board: Leaderboard) -> "DataFrame":
-    """One row for each entry, nested fields under dotted names."""
+    """Data frame of a leaderboard: one row for each entry. Nested fields have dotted names."""
     return _pandas().json_normalize(board["entries"])
 
 

@@ -1,4 +1,4 @@
-"""A run beside the run that repeats it: every curve point by point, and what is different about where they ran."""
+"""Comparison of a run with its replay: every curve point by point, and the differences of their environments."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -8,12 +8,13 @@ from normbench.answers import Changed, Deviation, Recipe, Replayed, Run, Series,
 LABEL = "replay_of"
 
 Points = Mapping[float, float]
-"""Values by steps."""
+"""Values of one curve, by step."""
 
 
 def spec_of(run: Run, recipe: Recipe) -> Spec:
-    """Spec that repeats a run: its experiment's spec with its seed alone, on its kind of device, with a label that
-    says so.
+    """Spec that repeats a run: the spec of its experiment with the run's seed alone, on the same kind of device.
+
+    A label names the run that is repeated.
     """
     spec = recipe["spec"]
     device = run["device"].partition(":")[0] if run["device"] else spec["device"]
@@ -21,7 +22,12 @@ def spec_of(run: Run, recipe: Recipe) -> Spec:
 
 
 def compared(run: Run, curves: Mapping[str, Series], again: Run, curves_again: Mapping[str, Series]) -> Replayed:
-    """Two runs of one spec and seed, which have ended."""
+    """Compare two ended runs of one spec and seed.
+
+    Args:
+        curves: measurements of ``run``, by series.
+        curves_again: measurements of ``again``, by series.
+    """
     then, now = _values(run, curves), _values(again, curves_again)
     names = sorted(then.keys() | now.keys())
     found = [_deviation(name, then.get(name, {}), now.get(name, {})) for name in names]
@@ -39,7 +45,7 @@ def compared(run: Run, curves: Mapping[str, Series], again: Run, curves_again: M
 
 
 def _values(run: Run, curves: Mapping[str, Series]) -> dict[str, Points]:
-    """Everything that a run came to: its curves, and its test values or findings."""
+    """All numbers of a run by name: its curves, and its test values or findings."""
     values: dict[str, Points] = {
         name: {step: value for step, value, *_ in curve["points"]} for name, curve in curves.items()
     }
@@ -69,7 +75,7 @@ def _deviation(series: str, then: Points, now: Points) -> Deviation | None:
 
 
 def _changed(run: Run, again: Run) -> Sequence[Changed]:
-    """Differences of code, packages, data and machine."""
+    """Differences of code, packages, data and machine between two runs."""
     then, now = _ran_with(run), _ran_with(again)
     return [
         {"what": name, "then": then.get(name), "now": now.get(name)}

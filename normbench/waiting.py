@@ -1,4 +1,4 @@
-"""Look at what the service does until it has ended; a restart of the service is sat out."""
+"""Poll experiments and sweeps until they have ended. A restart of the service does not end the waiting."""
 
 import math
 import time
@@ -10,19 +10,19 @@ from normbench.errors import NormbenchError, StillRunning, Unavailable, Unreacha
 
 Watched = TypeVar("Watched", Experiment, Sweep)
 
-OUTAGE_SECONDS = 600.0  # for how long waiting goes on while nothing answers; the service may be restarting
+OUTAGE_SECONDS = 600.0  # waiting goes on for so long while nothing answers; the service may be restarting
 POLL_SECONDS, LONGEST_POLL_SECONDS = 0.5, 5.0
-PATIENT = 4  # times what a look took until the next one, where that is longer
+PATIENT = 4  # after a slow poll, the pause is this many times as long as the poll took
 
 
 def looks(
     asked: Sequence[Callable[[float], Watched]], timeout: float | None
 ) -> Iterator[list[Watched] | Unreachable | Unavailable]:
-    """Look again and again at what is asked for. A look that fails because the service is away gives the error.
+    """Poll again and again. Each poll yields all answers, or the error if the service is away.
 
     Args:
-        asked: what each gives within so many seconds.
-        timeout: seconds after which it ends, with a last look. For ever if None.
+        asked: functions that each ask for one experiment or sweep; their argument is the seconds that are left.
+        timeout: seconds after which polling ends, with one last poll. None: it never ends.
 
     Raises:
         Unreachable, Unavailable: the service was away for ten minutes.
@@ -47,10 +47,16 @@ def looks(
 
 
 def ended(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], timeout: float | None) -> Watched:
-    """Wait for the end; return the last look.
+    """Wait until the experiment or sweep has ended, and return it.
+
+    Args:
+        id: its id, for the message of an error.
+        looks: polls of this experiment or sweep alone, from the function ``looks``.
+        timeout: the timeout of these polls, for the message of an error.
 
     Raises:
-        StillRunning, Unreachable, Unavailable: the looks came to an end before it did.
+        StillRunning: the polls stopped before the experiment or sweep ended.
+        Unreachable, Unavailable: no poll was answered.
     """
     seen_last: Watched | None = None
     for seen in looks:
@@ -66,7 +72,7 @@ def ended(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], t
 
 
 class Outage:
-    """Outage of the service: the time since it went away."""
+    """Clock of an outage: the time since the service went away."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -75,8 +81,10 @@ class Outage:
         self._since = None
 
     def lasts(self, error: NormbenchError) -> None:
-        """Raises:
-        NormbenchError: this one, if it has lasted too long.
+        """Note that the service is away.
+
+        Raises:
+            NormbenchError: ``error`` itself, if the outage has lasted longer than OUTAGE_SECONDS.
         """
         self._since = self._since or time.monotonic()
         if time.monotonic() > self._since + OUTAGE_SECONDS:

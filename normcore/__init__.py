@@ -1,11 +1,11 @@
 """The science: tasks, models, normalizations and the training loop.
 
-Knows neither the service nor the workers. ``normcore.spec``, ``normcore.events`` and
-``normcore.data.registry`` import no torch; everything else may.
+This package imports neither ``service`` nor ``workers``. ``normcore.spec``, ``normcore.events`` and
+``normcore.data.registry`` do not import torch; other modules may.
 """
 
 import os
 
-# OpenMP's threads spin while they wait for each other; with another process on the same cores that costs a training
-# of small matrices a factor of 8 to 20. It must be said before torch is loaded.
+# By default, OpenMP's threads spin while they wait. If another process uses the same cores, spinning makes a training
+# of small matrices 8 to 20 times slower. The variable must be set before torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

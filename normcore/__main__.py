@@ -1,4 +1,4 @@
-"""``python -m normcore spec.yaml``: train or analyse in this process, one JSON object a line for every event."""
+"""``python -m normcore spec.yaml``: train or analyse in this process, and print events, one JSON object a line."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"error: {'.'.join(map(str, wrong.loc)) or 'spec'}: {wrong.msg}", file=sys.stderr)
         return USAGE_ERROR
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; say nothing at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader closed the pipe; exit silently
         return 0
     except DatasetError as error:
         print(f"error: {'.'.join(error.field)}: {error}", file=sys.stderr)
@@ -52,15 +52,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m normcore", description=__doc__)
     parser.add_argument("spec", type=Path, help="the experiment, YAML or JSON")
     parser.add_argument(
-        "--seed", type=int, action="append", help="run this seed; give it again for more (spec's seeds)"
+        "--seed", type=int, action="append", help="seed to run; repeat it for more seeds (default: the spec's seeds)"
     )
-    parser.add_argument("--device", help="cpu, cuda or cuda:N (the spec's)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch on the CPU (1)")
+    parser.add_argument("--device", help="cpu, cuda or cuda:N (default: the spec's)")
+    parser.add_argument("--threads", type=int, default=1, help="torch's threads on the CPU (default: 1)")
     parser.add_argument(
         "--datasets-dir",
         type=Path,
         default=datasets_dir(os.environ),
-        help=f"where data sets are (${DATASETS_DIR}, or the folder that normbench data fills)",
+        help=f"directory of the data sets (default: ${DATASETS_DIR}, or the folder that normbench data fills)",
     )
     parser.add_argument("--model", type=Path, help="model.pt of the run that an analysis names as task.run")
     return parser

@@ -1,4 +1,4 @@
-"""An analysis, as a generator of events like a training. It takes seconds, so nothing is kept to resume it."""
+"""Run of an analysis, as a generator of events. An analysis takes seconds, so it writes no checkpoints."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,18 +29,19 @@ def analyse(
     threads: int = 1,
     trained: bytes | None = None,
 ) -> Iterator[Event]:
-    """Do one analysis, telling what happens.
+    """Do one analysis and yield its events.
 
-    Curves come when all work is done, in the order of their steps, as listeners expect of measurements. ``prepare`` of
-    the module that implements the task, in ``normcore/analyses/`` if it is ours, says what there is to do.
+    The points of all curves come after the work is done, ordered by step, as listeners expect of measurements. The
+    function ``prepare`` in the module that implements the task lists the work. For our own analyses that module is in
+    ``normcore/analyses/``.
 
     Args:
-        seed: decides weights, data and noise where they are drawn.
-        trained: ``model.pt`` of the run that the task names, if it names one.
+        seed: seed of all random weights, data and noise.
+        trained: content of ``model.pt`` of the run that the task names; None if the task names no run.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: the task's data is not at hand.
-        ValueError: the spec does not go with its data or its model, or there is no such device.
+        DatasetMissing, DatasetCorrupt: the task's data are missing or damaged.
+        ValueError: the spec does not fit its data or its model, or the device does not exist.
     """
     device = usable_device(device)
     with reproducible(seed, device, threads):
@@ -87,7 +88,7 @@ def _finite(finding: Finding) -> Finding:
 
 
 def _by_x(curves: Mapping[str, Sequence[tuple[int, float]]]) -> Iterator[tuple[int, dict[str, float]]]:
-    """The finite points of all curves, by x."""
+    """Yield each x, in order, with the finite values that the curves have at this x."""
     values: dict[int, dict[str, float]] = {}
     for name, points in curves.items():
         for x, y in points:

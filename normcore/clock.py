@@ -1,4 +1,4 @@
-"""Training time: it runs while there is training, and stands still while a listener handles an event."""
+"""Clock of training time. It runs during training and is stopped while a listener handles an event."""
 
 import time
 
@@ -6,7 +6,7 @@ import torch
 
 
 class Clock:
-    """Seconds of training so far; begins stopped."""
+    """Clock that counts the seconds of training. A new clock is stopped."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -19,21 +19,21 @@ class Clock:
         return self._seconds + running
 
     def set(self, seconds: float) -> None:
-        """Begin from ``seconds``, stopped."""
+        """Set the clock to ``seconds`` and stop it."""
         self._seconds, self._since = seconds, None
 
     def start(self) -> None:
-        """Go on."""
+        """Start the clock, or start it again after a stop."""
         self._since = time.perf_counter()
 
     def stop(self) -> float:
-        """Stand still, and tell the seconds so far; work that the device has not finished is not waited for."""
+        """Stop the clock and return the seconds so far, without waiting for unfinished work of the device."""
         self._seconds = self.seconds
         self._since = None
         return self._seconds
 
     def stop_when_done(self) -> float:
-        """Stand still once the device has caught up, and tell the seconds so far."""
+        """Wait until the device has finished its work, then stop the clock and return the seconds so far."""
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
         return self.stop()

@@ -1,4 +1,4 @@
-"""Version and commit of the code that computes here. Torch-free, so that a service can compare results with it."""
+"""Version and commit of the code on this machine. This module does not import torch, so the service can use it."""
 
 import subprocess
 from functools import cache, lru_cache
@@ -18,9 +18,9 @@ class CodeVersion(NamedTuple):
     """Version, commit and cleanliness of the project's source.
 
     Attributes:
-        version: of the installed package; None if it is not installed.
-        commit: of the source; None outside a git work tree.
-        dirty: whether files of the packages differ from the commit, or are not in it.
+        version: version of the installed package; None if the package is not installed.
+        commit: commit of the source; None outside a git work tree.
+        dirty: True if a source file differs from the commit or is not in the commit; None outside a git work tree.
     """
 
     version: str | None
@@ -34,20 +34,20 @@ class CodeVersion(NamedTuple):
 
 
 def code_version() -> CodeVersion:
-    """The project's version, its commit, and whether the source differs from that. Git is asked again only after a file
-    of the packages, the commit or the index has changed."""
+    """Find the project's version, its commit, and whether the source differs from the commit. Git is called again only
+    after a change of a source file, of the commit or of git's index."""
     return CodeVersion(
         _package(), *(_commit(_kept or project_files(), _of_git()) if (SOURCE / ".git").exists() else (None, None))
     )
 
 
 def project_files() -> frozenset[tuple[str, State]]:
-    """Paths and states of all source files of the project."""
+    """Find the paths and the states (times of change and sizes) of all source files of the project."""
     return frozenset(file for package in PACKAGES for file in files_below(SOURCE / package))
 
 
 def keep_project_files(files: frozenset[tuple[str, State]]) -> None:
-    """Take these for the project's files as long as this process runs: a training does not change while it runs."""
+    """Use ``files`` as the project's files until this process ends, because a training's code does not change."""
     global _kept
     _kept = files
 
@@ -61,7 +61,7 @@ def _package() -> str | None:
 
 
 def _of_git() -> tuple[int | None, ...]:
-    """Another value after each commit, checkout and change of the index."""
+    """Return the times of change of git's files. They differ after a commit, a checkout or a change of the index."""
     return tuple(map(_mtime, ("HEAD", "index", "logs/HEAD")))
 
 
@@ -81,7 +81,7 @@ def _commit(files: frozenset[tuple[str, State]], of_git: tuple[int | None, ...])
 
 
 def output_of(*command: str) -> str | None:
-    """Output of a command; None if it prints nothing, or fails."""
+    """Return the output of a command; None if the command prints nothing or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT, check=True)
     except (OSError, subprocess.SubprocessError):

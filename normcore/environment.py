@@ -1,4 +1,4 @@
-"""Environment of a number: packages, code version and hardware."""
+"""Environment in which a result was computed: packages, code version and hardware."""
 
 import os
 import platform
@@ -13,15 +13,15 @@ from normcore.code_version import code_version, output_of
 
 
 def environment(device: torch.device, threads: int, kernels: str | None = None) -> dict[str, Any]:
-    """Plain values that describe the software and the machine; what does not apply is None.
+    """Describe the software and the machine in plain values. A value that does not apply is None.
 
     Args:
-        kernels: what those that run were compiled for, and by what.
+        kernels: instruction set and compiler of the fused kernels in use; None without fused kernels.
     """
     cuda, code = device.type == "cuda", code_version()
     return {
         "python": platform.python_version(),
-        "torch": str(torch.__version__),  # a class of torch's own: whoever unpickles it would import torch
+        "torch": str(torch.__version__),  # torch's class of versions would import torch when it is unpickled
         "numpy": numpy.__version__,
         "normbench": code.version,
         "git": code.git,
@@ -54,17 +54,17 @@ def _driver_version() -> str | None:
 
 
 def memory_of(device: torch.device) -> int | None:
-    """Bytes of a GPU's own memory, by CUDA's number for it, which may differ from the driver's; None of the CPU."""
+    """Return the bytes of a GPU's memory; None for the CPU. CUDA's index of a GPU may differ from the driver's."""
     if device.type == "cpu":
         return None
     return int(torch.cuda.get_device_properties(device).total_memory)
 
 
 def usable_device(name: str | torch.device) -> torch.device:
-    """The device of this name.
+    """Return the torch device of this name.
 
     Raises:
-        ValueError: there is no such device here.
+        ValueError: this machine does not have the device.
     """
     device = torch.device(name)
     if device.type not in ("cpu", "cuda"):

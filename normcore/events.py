@@ -1,10 +1,13 @@
-"""Events of a run, torch-free.
+"""Events of a run. This module does not import torch.
 
-A training: ``Started``, then for every update a ``Stepped``, after the first one a ``Probed`` (``normcore.run``), for
-every evaluation an ``Evaluating`` before each of its phases and a ``Measured``, at last one ``Finished``. An analysis:
-``Started``, then for every piece of its work an ``Advanced``, then its curves as ``Measured``, at last one
-``Analysed``. Times are seconds of work: the clock stands still while a listener handles an event, and of a training
-while it is evaluated.
+A training begins with ``Started``. Each update gives a ``Stepped``; after the first update comes a ``Probed`` (see
+``normcore.run``). An evaluation gives an ``Evaluating`` before each of its phases, and then a ``Measured``. The last
+event is ``Finished``.
+
+An analysis begins with ``Started``. Each piece of its work gives an ``Advanced``. Its curves follow as ``Measured``.
+The last event is ``Analysed``.
+
+Times are seconds of work: the clock is stopped while a listener handles an event, and while a training is evaluated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,13 +20,13 @@ Phase = Literal["population statistics", "validation", "test"]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Everything is built and the first update, or the first piece of an analysis, is next.
+    """Event: everything is built, and the first update (or the first piece of an analysis) is next.
 
     Attributes:
-        step: updates already done: 0, or those of the checkpoint.
-        max_steps: updates, or pieces, in all.
+        step: number of updates that are already done: 0, or the updates before the checkpoint.
+        max_steps: number of updates, or of pieces of the analysis, in all.
         kernel: the implementation that runs, ``reference`` or ``fused``.
-        parameters: trained numbers in the model.
+        parameters: number of trained parameters of the model; 0 for an analysis.
         environment: packages, hardware, code version and data checksums.
     """
 
@@ -36,14 +39,19 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """The machine was probed as a training began: seconds of the reference kernel (``normcore.probe``)."""
+    """Event: the reference kernel was timed as a training began, to probe the machine (``normcore.probe``).
+
+    Attributes:
+        seconds: seconds of the reference kernel, measured several times.
+    """
 
     seconds: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """One update is done. ``checkpoint()`` gives the whole state; call it before asking for the next event."""
+    """Event: one update is done. ``checkpoint()`` returns the whole state of the training; call it before the next
+    event is taken."""
 
     step: int
     seconds: float
@@ -52,7 +60,7 @@ class Stepped:
 
 @dataclass(frozen=True, slots=True)
 class Evaluating:
-    """A phase of an evaluation after update ``step`` is next, which may take a while."""
+    """Event: a phase of the evaluation after update ``step`` is next. The phase may take a while."""
 
     step: int
     seconds: float
@@ -61,9 +69,9 @@ class Evaluating:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Values of several series at one step, all finite.
+    """Event: several series were measured at one step. All values are finite.
 
-    In an analysis, ``step`` is the curve's x value: time step, length or batch size.
+    In an analysis, ``step`` is the x value of the curves: time step, length or batch size.
     """
 
     step: int
@@ -73,12 +81,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """Divergence of a training.
+    """Divergence of a training: a loss, a norm or a metric was no longer finite.
 
     Attributes:
-        series: the first series that was no longer finite.
-        step: the evaluation that noticed it.
-        last_finite: the last finite value of each series; on a GPU, that of the last evaluation.
+        series: name of the first series that was no longer finite.
+        step: number of updates after which the divergence was found.
+        last_finite: the last finite value of each series; on a GPU, the value at the last evaluation.
     """
 
     series: str
@@ -96,19 +104,19 @@ class Result:
     """Result of a run.
 
     Attributes:
-        metric: the task's first metric, which ranks.
-        values: all of its metrics on the test data, of the model that the task's rule selected; none if the run
-            diverged before it had selected one.
-        value: that of ``metric``.
-        valid_value: the validation metric of that model when it was selected.
-        no_skill: what a model gets that ignores its input; None in results of before it was kept.
-        step: the step at which it was selected.
-        steps_to_target, seconds_to_target: when validation first reached the target and held it, if it did
-            (``normcore.target``).
-        steps_below_target, seconds_below_target: if it did not, the last evaluation that was below it.
-        train_seconds: of all updates, and of nothing else.
-        divergence: what was no longer finite; None if the run did not diverge, and in results that are older than this
-            field.
+        metric: name of the task's first metric, by which runs are ranked.
+        values: test values of all metrics, for the model that the task's rule selected; empty if the run diverged
+            before a model was selected.
+        value: test value of ``metric``.
+        valid_value: validation value of ``metric`` for the selected model, when it was selected.
+        no_skill: value of ``metric`` for a model that ignores its input; None in results older than this field.
+        step: step at which the model was selected.
+        steps_to_target, seconds_to_target: time at which validation first reached the target and held it
+            (``normcore.target``); None if it did not.
+        steps_below_target, seconds_below_target: time of the last evaluation that was below the target; None if the
+            target was reached and held.
+        train_seconds: seconds of all updates, and of nothing else.
+        divergence: the divergence of the run; None if the run did not diverge, and in results older than this field.
     """
 
     metric: str
@@ -130,14 +138,15 @@ class Timing:
     """Seconds of a training by purpose, over all processes of the run.
 
     Attributes:
-        compile: building the model, and compiling or loading its kernels.
-        data: reading the data set and drawing batches. A GPU computes while batches are drawn, so there it is reading
-            alone.
-        warm_up: passes before the first update, which leave no trace but what comes at first use.
-        training: the updates.
-        evaluation: population statistics, validation and test.
-        windows: seconds of training an update, from one evaluation to the next.
-        probe: seconds of the reference kernel just after (``normcore.probe``).
+        compile: seconds for building the model, and for compiling or loading its kernels.
+        data: seconds for reading the data set and drawing batches; on a GPU for reading alone, because a GPU computes
+            while batches are drawn.
+        warm_up: seconds of the passes before the first update. They change no weights; they take the costs of first
+            use, so that no update has these costs.
+        training: seconds of the updates.
+        evaluation: seconds for population statistics, validation and test.
+        windows: mean seconds of an update in each window, from one evaluation to the next.
+        probe: seconds of the reference kernel at the end of the training (``normcore.probe``).
     """
 
     compile: float
@@ -151,13 +160,13 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run is over.
+    """Event: a training is over.
 
     Attributes:
-        timing: where its seconds went.
-        model: gives the selected weights and population statistics, as ``torch.save`` does.
-        artifacts: gives what else the task makes of the model, by file name: letters, digits, ``_``, ``-`` and ``.``,
-            perhaps in the folder ``figures/``; ``figures/<name>.json`` holds a figure.
+        timing: seconds of the training by purpose.
+        model: function that returns the selected weights and population statistics, in the format of ``torch.save``.
+        artifacts: functions that return other files of the task, by file name. A name has letters, digits, ``_``,
+            ``-`` and ``.``, perhaps in the folder ``figures/``; ``figures/<name>.json`` holds a figure.
     """
 
     outcome: Outcome
@@ -169,7 +178,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """One more piece of an analysis is done, ``step`` in all."""
+    """Event: one more piece of an analysis is done. ``step`` pieces are done in all."""
 
     step: int
     seconds: float
@@ -177,17 +186,17 @@ class Advanced:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that an analysis found.
+    """Finding of an analysis: a measured number, and perhaps a claim that the number is compared with.
 
     Attributes:
-        name: what it is about; unique in its analysis.
-        value: the number that was measured; None if there is none that is finite.
-        meaning: what ``value`` is.
-        verdict: what it shows, in a word or two.
-        claim: what the source says of it; after "corrected:", what it should say instead.
+        name: name of the finding; unique in its analysis.
+        value: the number that was measured; None if no finite number was measured.
+        meaning: what the number ``value`` is.
+        verdict: what the number shows, in a word or two.
+        claim: what the source claims; after "corrected:", what the source should say instead.
         holds: whether the measurement agrees with the claim; None if nothing is claimed.
-        source: where it is claimed.
-        parameters: what it was measured at, such as a gain.
+        source: where the claim stands.
+        parameters: settings of the measurement, such as a gain.
     """
 
     name: str
@@ -200,13 +209,13 @@ class Finding:
     parameters: Mapping[str, float | str] = field(default_factory=dict)
 
     def against(self, claim: str, holds: bool, source: str) -> Self:
-        """Copy of the finding, tested against a source's claim."""
+        """Copy the finding, and add a source's claim and whether the claim holds."""
         return replace(self, claim=claim, holds=holds, source=source)
 
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """The analysis is over."""
+    """Event: an analysis is over."""
 
     findings: Sequence[Finding]
     seconds: float
@@ -216,7 +225,7 @@ Event = Started | Probed | Stepped | Evaluating | Measured | Finished | Advanced
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """The event as plain values, with its kind under ``event``; what is callable stays behind."""
+    """Convert an event to plain values. The key ``event`` has the kind of the event; functions are left out."""
     values = {f.name: getattr(event, f.name) for f in fields(event)}
     plain = {name: value for name, value in values.items() if not callable(value)}
     if isinstance(event, Finished):

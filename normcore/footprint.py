@@ -1,8 +1,8 @@
-"""The memory that a training needs at least, by its spec alone: without torch, and without reading data.
+"""Least memory that a training needs, computed from its spec without torch and without reading data.
 
-It is a lower bound, so that nothing is refused that would fit: what a method adds, what a reference loop keeps beyond
-the fused kernels, temporaries and evaluation are left out. ``python -P -m benchmarks.memory`` holds it against the
-peaks of trainings.
+The result is a lower bound, so that no training is refused that would fit. It leaves out what a method adds, what a
+reference loop keeps beyond the fused kernels, temporaries, and evaluation. ``python -P -m benchmarks.memory`` compares
+the bound with the measured peaks of trainings.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,20 +15,20 @@ from normcore.spec.tasks.char_lm import CharLM
 from normcore.spec.tasks.images import ImageClassification
 from normcore.spec.tasks.pixels import PixelSequence
 
-PROCESS_BYTES = 128 << 20  # of a process that has imported torch, at least, without the pages of files
-HOLD_THEIR_FILES = (CharLM, ImageClassification, PixelSequence)  # as they are on the disk, a byte a pixel or character
+PROCESS_BYTES = 128 << 20  # least memory of a process that has imported torch, without the pages of files
+HOLD_THEIR_FILES = (CharLM, ImageClassification, PixelSequence)  # in memory as on disk: a byte a pixel or character
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes that a training needs at least, by what they are for.
+    """Least bytes of memory that a training needs, by purpose.
 
     Attributes:
-        weights: the parameters, and those of the best model so far.
-        gradients, optimizer: what the optimizer works with.
-        backward: what a forward pass keeps for the backward pass.
-        data: the data set.
-        process: Python and torch.
+        weights: bytes of the parameters, and of the parameters of the best model so far.
+        gradients, optimizer: bytes of the gradients, and of the numbers that the optimizer keeps.
+        backward: bytes that a forward pass keeps for the backward pass.
+        data: bytes of the data set.
+        process: bytes of Python and torch.
     """
 
     weights: int
@@ -40,21 +40,23 @@ class Footprint:
 
     @property
     def tensors(self) -> int:
-        """Bytes of all that lies in the memory of the device, be it a GPU's or the machine's."""
+        """Bytes of everything that lies in the device's memory: a GPU's memory, or the machine's for the CPU."""
         return self.weights + self.gradients + self.optimizer + self.backward + self.data
 
     def on(self, kind: str) -> int:
-        """Bytes of memory of this kind of device, ``cpu`` or ``cuda``. Python and torch lie in the machine's."""
+        """Bytes that the training needs in the memory of a kind of device, ``cpu`` or ``cuda``. Python and torch count
+        for ``cpu`` only, because they lie in the machine's memory."""
         return needed_on(kind, self.tensors)
 
 
 def needed_on(kind: str, tensors: int) -> int:
-    """Bytes that a training needs of the memory of its kind of device, by those of its tensors."""
+    """Compute the bytes that a training needs in the memory of a kind of device, from the bytes of its tensors. For
+    ``cpu`` the bytes of the process are added."""
     return tensors + (PROCESS_BYTES if kind == "cpu" else 0)
 
 
 def footprint(spec: ExperimentSpec) -> Footprint | None:
-    """Footprint of the spec's training; None for an analysis, or if its model's cost is not known."""
+    """Compute the footprint of a spec's training; None for an analysis, or if the cost of the model is not known."""
     if not isinstance(spec, TrainingSpec):
         return None
     cost = spec.task.least_cost(spec.model)
@@ -81,11 +83,11 @@ def _data_bytes(spec: TrainingSpec) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """The size to blame for what does not fit.
+    """Size in a spec that makes a training too large for a memory.
 
     Attributes:
-        field: its path in the spec.
-        most: the largest value that would fit, all else the same; None if none would.
+        field: path of the size in the spec.
+        most: the largest value of the size that fits if nothing else changes; None if no value fits.
     """
 
     field: tuple[str, ...]
@@ -93,8 +95,10 @@ class Excess:
 
 
 def excess(spec: TrainingSpec, memory: int, kind: str) -> Excess:
-    """Find the size of a spec that matters most if it needs more than the ``memory`` of a kind of device: halving it
-    saves most, or it is larger than the profile's.
+    """Find the size to reduce in a spec that needs more than ``memory`` bytes on a kind of device.
+
+    Each size is tried at half its value, or at the profile's value if that value is smaller. The result is the size
+    whose change saves the most memory.
     """
     usual = spec.task.profiles[spec.task.profile]
     parts = {"model": usual.model, "training": usual.training, "task": usual.task}
@@ -107,8 +111,8 @@ Changed = Callable[[int], TrainingSpec]
 
 
 def _sizes(spec: TrainingSpec, part: str, usual: Any) -> Iterator[tuple[tuple[str, ...], int, Changed, int | None]]:
-    """The whole numbers of a part that its footprint may depend on: path, value, the spec with another value, and the
-    profile's value."""
+    """Yield the whole numbers in a part of a spec, which may decide the footprint. For each: its path, its value, a
+    function that returns the spec with another value, and the profile's value."""
     options = getattr(spec, part)
     for name, value in options:
         if type(value) is int and value > 1:
@@ -132,7 +136,7 @@ def _needed(spec: TrainingSpec, kind: str) -> int:
 
 
 def _largest(value: int, fits: Callable[[int], bool]) -> int | None:
-    """The largest number below ``value`` that fits, if 1 does: needs grow with sizes."""
+    """Find the largest number below ``value`` that fits, by bisection; None if 1 does not fit."""
     low, high = 0, value
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Initial weights W_x (G H, F) and W_h (G H, H) and biases (G H) of G gates, stacked gate by gate.
+"""Initial weights W_x (G H, F) and W_h (G H, H) and biases (G H) of a cell with F inputs, H units and G stacked gates.
 
 All random numbers come from torch's global generator.
 """
@@ -14,15 +14,15 @@ RecurrentInit = Literal["orthogonal", "identity", "uniform", "orthogonal_blocks"
 
 
 def init_weights_(weight_ih: Tensor, weight_hh: Tensor, how: RecurrentInit, identity: Collection[int]) -> None:
-    """Fill both matrices in place.
+    """Fill W_x (``weight_ih``) and W_h (``weight_hh``) in place, by the rule ``how``.
 
-    ``orthogonal`` makes the whole stacked matrix orthogonal, not each gate's block (the code of Cooijmans et al. 2017).
-    ``identity`` puts the identity into those blocks of W_h and one orthogonal matrix into the others together. The
-    authors' code for pixels has the identity in the candidate's block only; RBN section 5.1 says all of W_h.
-    ``uniform`` draws from -1 / sqrt(H) to 1 / sqrt(H), as ``torch.nn`` does. ``orthogonal_blocks`` makes each gate's
-    block of W_h orthogonal and draws W_x from -0.1 to 0.1 (Kiros et al. 2015, skip-thoughts). ``scaled_blocks`` takes
-    ``init_scaled_block_`` for each block of both (the RBN authors' reader). ``normal`` has a standard deviation of
-    0.01.
+    ``orthogonal`` makes each stacked matrix orthogonal, not each gate's block (the code of Cooijmans et al. 2017).
+    ``identity`` puts the identity into the blocks of W_h that the argument ``identity`` lists, and one orthogonal
+    matrix into the other blocks together. The RBN authors' code for pixels has the identity in the candidate's block
+    only; RBN section 5.1 says all of W_h. ``uniform`` draws from -1 / sqrt(H) to 1 / sqrt(H), as ``torch.nn`` does.
+    ``orthogonal_blocks`` makes each gate's block of W_h orthogonal and draws W_x from -0.1 to 0.1 (Kiros et al. 2015,
+    skip-thoughts). ``scaled_blocks`` fills each block of W_x and W_h by ``init_scaled_block_`` (the RBN authors'
+    reader). ``normal`` draws with a standard deviation of 0.01.
     """
     weights = (weight_ih, weight_hh)
     size = weight_hh.shape[1]
@@ -51,7 +51,8 @@ def init_weights_(weight_ih: Tensor, weight_hh: Tensor, how: RecurrentInit, iden
 
 
 def init_scaled_block_(block: Tensor) -> None:
-    """0.05 times orthogonal if (m, n) is square, else uniform in +-sqrt(6 / (m + n + 1))."""
+    """Fill a block (m, n) in place: 0.05 times an orthogonal matrix if m = n, else uniform in
+    +-sqrt(6 / (m + n + 1))."""
     rows, columns = block.shape
     if rows == columns:
         nn.init.orthogonal_(block, gain=0.05)
@@ -61,7 +62,7 @@ def init_scaled_block_(block: Tensor) -> None:
 
 
 def add_first_state(cell: nn.Module, name: str, hidden_size: int, how: Literal["trained", "zeros"]) -> None:
-    """Give a cell what a part of its state (H) begins with: zeros, which are trained or not."""
+    """Add to a cell the first value of a part of its state (H): zeros, which are trained if ``how`` is ``trained``."""
     if how == "trained":
         cell.register_parameter(name, nn.Parameter(torch.zeros(hidden_size)))
     else:
@@ -80,9 +81,10 @@ def _init_identity_(weight_hh: Tensor, identity: Collection[int]) -> None:
 
 
 def spread_bias_(bias: Tensor, half_width: float, how: RecurrentInit, hidden_size: int) -> None:
-    """Add uniform values from -half_width to half_width and, if ``how`` is ``uniform``, the sum of torch's two biases.
+    """Add uniform values from -half_width to half_width to ``bias``, in place. If ``how`` is ``uniform``, also add the
+    sum of torch's two biases.
 
-    A width of 0 leaves the generator alone.
+    For a ``half_width`` of 0 no random numbers are drawn.
     """
     torchs = 2 * [_uniform_bound(hidden_size)] if how == "uniform" else []
     with torch.no_grad():

@@ -10,11 +10,11 @@ from torch.nn import functional
 def kl_to_standard_normal(mean: Tensor, log_std: Tensor) -> Tensor:
     """KL[N(mean, std^2) || N(0, 1)], summed over the latent numbers: (B, D), (B, D) -> (B).
 
-    It takes log std, so that a deviation too small for a float is no infinity.
+    The argument is log std, so that a standard deviation too small for a float does not give infinity.
     """
     return 0.5 * (mean.square() + (2 * log_std).exp() - 2 * log_std - 1).sum(-1)
 
 
 def bernoulli_cross_entropy(logits: Tensor, x: Tensor) -> Tensor:
-    """-log P(x) of pixels x in {0, 1}, summed over them: (B, D), (B, D) -> (B)."""
+    """-log P(x) of pixels x in {0, 1}, summed over the pixels: (B, D), (B, D) -> (B)."""
     return functional.binary_cross_entropy_with_logits(logits, x, reduction="none").sum(-1)

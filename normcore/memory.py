@@ -1,4 +1,4 @@
-"""Treatment of freed memory in this process."""
+"""Setting of the C library's memory allocator in this process."""
 
 import ctypes
 import sys
@@ -7,11 +7,11 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep what is freed for the next allocation, for the rest of this process's life.
+    """Make the C library keep freed memory for later allocations, until this process ends.
 
-    By default glibc hands large blocks back to the kernel and asks for them again, page by page, at every operation;
-    that is a quarter of the time of a training whose states have some hundred kilobytes. Other systems than Linux
-    with glibc are left as they are.
+    By default glibc returns large blocks to the kernel and asks for them again, page by page, at every operation. That
+    takes a quarter of the time of a training whose states have some hundred kilobytes. Nothing changes on systems other
+    than Linux with glibc.
     """
     if sys.platform != "linux":
         return

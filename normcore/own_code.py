@@ -1,7 +1,7 @@
-"""Digests of a spec's own parts: of the sources that its tags name. Torch-free.
+"""Digests of a spec's own code: the sources of its method, its cell or model, its task and its optimizer.
 
-A method, a cell, a model, an optimizer or a task is the module of its options and the module that implements it; one
-from a package of somebody's own is all of that package.
+The code of such a part is two modules: the module of its options and the module that implements it. The code of a
+plug-in is its whole package. This module does not import torch.
 """
 
 import hashlib
@@ -32,8 +32,8 @@ REGISTRIES: Mapping[str, Sequence[Registry[Any]]] = {
 
 
 def code_of(spec: ExperimentSpec) -> dict[str, Any]:
-    """The code that a run of this spec has: version, commit, whether the source differs from the commit, and digests of
-    the spec's own parts."""
+    """Describe the code of a run of this spec: version, commit, whether the source differs from the commit, and a
+    digest for each of the spec's own parts."""
     of_project = code_version()
     return {
         "version": of_project.version,
@@ -44,23 +44,25 @@ def code_of(spec: ExperimentSpec) -> dict[str, Any]:
 
 
 def parts_of(spec: ExperimentSpec) -> dict[str, str | None]:
-    """A digest for each part of the spec that comes in kinds; None for one whose sources cannot be found."""
+    """Compute a digest of the code of each own part of a spec: norm, model, task, optimizer. None for a part whose
+    sources cannot be found."""
     return {name: digest_of_part(registry, part) for name, registry, part in _own_parts(spec)}
 
 
 def present_code(spec: ExperimentSpec) -> str:
-    """One digest for all parts of a spec, as they lie on this machine."""
+    """Compute one digest of the code that all own parts of a spec have now on this machine."""
     return digest(parts_of(spec))
 
 
 def own_code(environment: Mapping[str, Any]) -> str | None:
-    """The digest of the parts that a run had, from its environment; None if it does not tell them."""
+    """Return the digest of the own code of a run, from the run's environment; None if the environment lacks it."""
     code = environment.get("code")
     return digest(code["parts"]) if code else None
 
 
 def digest_of_part(registry: Registry[Any], part: Part | type[Part]) -> str | None:
-    """The digest of a class of options and of the module that implements it."""
+    """Compute the digest of the module with a class of options and of the module that implements the class; None if no
+    source is found."""
     sources = {source for module in _modules(registry, part) for source in _sources(module)}
     if not sources:
         return None
@@ -71,7 +73,7 @@ def digest_of_part(registry: Registry[Any], part: Part | type[Part]) -> str | No
 
 
 def digests() -> dict[str, dict[str, str | None]]:
-    """The digest of each class of options that a spec can name, by part and tag."""
+    """Compute the digest of each class that a spec can name, by part of the spec and by tag."""
     found: dict[str, dict[str, str | None]] = {name: {} for name in REGISTRIES}
     for name, registry, tag in registered():
         found[name][tag] = digest_of_part(registry, registry[tag])
@@ -79,18 +81,18 @@ def digests() -> dict[str, dict[str, str | None]]:
 
 
 def tags_of(spec: ExperimentSpec) -> dict[str, str]:
-    """The tags of a spec's own parts."""
+    """Return the tags of a spec's own parts, by part: ``{"norm": "layer_norm", ...}``."""
     return {name: registry.tag_of(part) for name, registry, part in _own_parts(spec)}
 
 
 def changed_at(spec: ExperimentSpec) -> float:
-    """Time of the last change to a source of the spec's own parts, in seconds since 1970."""
+    """Find the time of the last change to a source file of the spec's own parts, in seconds since 1970."""
     modules = (module for _, registry, part in _own_parts(spec) for module in _modules(registry, part))
     return max((source.state.mtime_ns for module in modules for source in _sources(module)), default=0) / 1e9
 
 
 class LoadedOptions:
-    """The modules of options as this process has imported them."""
+    """Source files of all classes of options, as they were when this object was made."""
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[State, bytes]] = {}
@@ -99,7 +101,8 @@ class LoadedOptions:
                 self._files[source.path] = source.state, Path(source.path).read_bytes()
 
     def edited(self, spec: ExperimentSpec) -> dict[str, str]:
-        """Names of the files of options that were edited since then, by part of the spec."""
+        """Find the source files of a spec's options that were edited after this object was made: file names by part of
+        the spec."""
         found = {}
         for name, _, part in _own_parts(spec):
             for source in _of_options(type(part)):
@@ -110,13 +113,13 @@ class LoadedOptions:
 
 
 def _of_options(kind: type[Part]) -> Iterator[Source]:
-    """The module of a class of options, and those of the classes that it derives from."""
+    """Yield the source file of a class of options, and the source files of its base classes."""
     for module in dict.fromkeys(base.__module__ for base in kind.__mro__ if issubclass(base, Part)):
         yield from source_of_module(module)
 
 
 def registered() -> Iterator[tuple[str, Registry[Any], str]]:
-    """Each class of options that a spec can name: the part of a spec that it is, its registry and its tag."""
+    """Yield the part of a spec, the registry and the tag of each class of options that a spec can name."""
     for name, registries in REGISTRIES.items():
         for registry in registries:
             for tag in registry:
@@ -134,7 +137,7 @@ def _own_parts(spec: ExperimentSpec) -> Iterator[tuple[str, Registry[Any], Part]
 
 
 def _modules(registry: Registry[Any], part: Part | type[Part]) -> tuple[str, str]:
-    """The module of a class of options, and the one that implements it."""
+    """Name the module of a class of options and the module that implements the class."""
     kind = part if isinstance(part, type) else type(part)
     return kind.__module__, registry.module_of(part)
 

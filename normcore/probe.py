@@ -1,6 +1,7 @@
-"""The reference kernel: a fixed piece of work, timed before and after a run, which shows what else its machine did.
+"""Reference kernel: a fixed piece of work that is timed as a run begins and as the run ends. The times show if
+something else kept the machine busy.
 
-It is torch's own LSTM and depends on nothing of ours, so that its time on a quiet machine stays what it was.
+The kernel is torch's own LSTM. It does not use this project's code, so its time on a quiet machine does not change.
 """
 
 import time
@@ -13,7 +14,8 @@ TIMES = 9
 
 
 def probe(device: torch.device) -> tuple[float, ...]:
-    """Seconds of forward and backward, some times, with the threads that torch has; no generator moves."""
+    """Time forward and backward passes of the reference kernel, with torch's present number of threads. Returns the
+    seconds of each of the ``TIMES`` repetitions. The state of torch's random generators does not change."""
     generator = torch.Generator().manual_seed(0)
     with torch.random.fork_rng(devices=[]):
         lstm = nn.LSTM(SIZE, SIZE).to(device)

@@ -1,5 +1,5 @@
-"""Problem of a leaderboard: a task's own options, without those that decide what pictures show, and its data's
-checksums. Torch-free.
+"""Problem of a leaderboard: the options of a task and the checksums of its data. Options that only change pictures are
+left out. This module does not import torch.
 """
 
 import json
@@ -22,11 +22,11 @@ LONGEST = 60  # characters of a value in a title
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Problem that the entries of one board share.
+    """Problem that all entries of one leaderboard share.
 
     Attributes:
-        id: digest of the options and of the data.
-        options: the task's options, but for its name and its profile.
+        id: digest of the task's options and of its data.
+        options: the task's options without its name, its profile, and options that only change pictures.
     """
 
     id: str
@@ -34,7 +34,7 @@ class Problem:
 
 
 def problem_of(task: Benchmark) -> Problem:
-    """The problem that a task with these options is."""
+    """Make the problem of a task with its options."""
     outside = {"profile", *task.shown_only}
     canonical = {name: value for name, value in task.canonical().items() if name not in outside}
     data = {name: sha256 for need in task.needs() for name, sha256 in checksums(need.dataset).items()}
@@ -46,27 +46,28 @@ def problem_of(task: Benchmark) -> Problem:
 
 @cache
 def own_problem(task: str, profile: ProfileName) -> Problem:
-    """The problem of a benchmark's profile, nothing changed."""
+    """Make the problem of a benchmark's profile, with all options unchanged."""
     return problem_of(_own(task, profile).task)
 
 
 @cache
 def own_budget(task: str, profile: ProfileName) -> int:
-    """The examples that a training may see on the board of a benchmark's profile."""
+    """Return the budget of a benchmark's profile: how many examples a training may see on its leaderboard."""
     return _own(task, profile).budget
 
 
 def title(options: Mapping[str, Any], own: Problem) -> str:
-    """Title of a problem: its differences from the profile's own, in words, in the order of the task's options."""
+    """Write the title of a problem: the options that differ from the profile's own problem ``own``, in the order of the
+    task's options."""
     ordered = [*(name for name in own.options if name in options), *sorted(options.keys() - own.options.keys())]
     changed = [f"{name} {_shown(options[name])}" for name in ordered if own.options.get(name) != options[name]]
     return ", ".join(changed) or "the profile's own"
 
 
 def note(task: str, options: Mapping[str, Any]) -> str | None:
-    """Remark of the registry on a problem's data, if it is a part of a data set; else None.
+    """Return the data registry's remark on a problem's data if the data are only a part of a data set; else None.
 
-    None also for stored options that the benchmark no longer takes: their board is shown all the same.
+    For stored options that the benchmark no longer takes, the result is None, so that their board can still be shown.
     """
     stored = stored_task(task, options)
     data = (DATASETS[need.dataset] for need in stored.needs()) if stored else ()
@@ -74,13 +75,14 @@ def note(task: str, options: Mapping[str, Any]) -> str | None:
 
 
 def test_items(name: str, options: Mapping[str, Any]) -> int | None:
-    """Number of test items that the ranking metric counts, as ``Benchmark.test_items`` says for stored options."""
+    """Return the number of test items that a benchmark's ranking metric counts, for stored options of the benchmark.
+    See ``Benchmark.test_items``."""
     stored = stored_task(name, options)
     return stored.test_items(stored.metric().name) if stored else None
 
 
 def stored_task(name: str, options: Mapping[str, Any]) -> Benchmark | None:
-    """A benchmark with options that were stored; None for options that it no longer takes."""
+    """Make a benchmark from stored options; None if the benchmark no longer takes these options."""
     try:
         return BENCHMARKS[name].model_validate_json(json.dumps({**options, "name": name}))
     except ValidationError:
@@ -88,7 +90,7 @@ def stored_task(name: str, options: Mapping[str, Any]) -> Benchmark | None:
 
 
 def _shown(value: Any) -> str:
-    """A value as a spec has it, long ones such as digests cut."""
+    """Write a value as in a spec. Long values, such as digests, are cut."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= LONGEST else f"{text[:12]}…"
 

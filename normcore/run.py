@@ -1,4 +1,4 @@
-"""One seed of a spec, whatever its kind."""
+"""Run of one seed of a spec: a training or an analysis."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,13 +23,13 @@ def run(
     checkpoint: bytes | None = None,
     trained: bytes | None = None,
 ) -> Iterator[Event]:
-    """Train or analyse, telling what happens; see ``normcore.training.loop.train`` and ``normcore.analyse.analyse``.
+    """Train or analyse, and yield events; see ``normcore.training.loop.train`` and ``normcore.analyse.analyse``.
 
-    As a training begins and as it ends the machine is probed.
+    The machine is probed as a training begins and as the training ends (``normcore.probe``).
 
     Args:
-        checkpoint: of a training; an analysis begins anew.
-        trained: the model for an analysis of one.
+        checkpoint: checkpoint from which a training goes on; not used by an analysis.
+        trained: content of ``model.pt`` for the analysis of a trained model; not used by a training.
     """
     if isinstance(spec, AnalysisSpec):
         return analyse(spec, seed, device=device, datasets_dir=datasets_dir, threads=threads, trained=trained)
@@ -39,14 +39,15 @@ def run(
 
 
 def _probed(events: Iterator[Event], device: torch.device) -> Iterator[Event]:
-    """Between two events torch is still as the training has set it up, threads included.
+    """Add probes of the machine (``normcore.probe``) to the events of a training.
 
-    The first probe comes after the first update, so that nobody who waits for the run to move waits for a probe.
+    Between two events torch keeps the settings of the training, such as its threads. The first probe comes after the
+    first update, so that the first progress of the run does not wait for a probe.
     """
     has_begun = False
     for event in events:
         if isinstance(event, Finished):
-            if not has_begun:  # it went on from a checkpoint of its last update
+            if not has_begun:  # the training went on from a checkpoint of its last update
                 yield Probed(probe(device))
             yield replace(event, timing=replace(event.timing, probe=probe(device)))
             return

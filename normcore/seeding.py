@@ -1,4 +1,4 @@
-"""Seeds and determinism: a run's randomness comes from its seed, whatever else the process does."""
+"""Seeds and determinism: all random numbers of a run come from its seed, whatever else the process does."""
 
 import hashlib
 import os
@@ -13,16 +13,17 @@ deterministic: Any = _deterministic  # has a property, though it is a module
 
 
 def derived_seed(seed: int, purpose: str) -> int:
-    """A seed of its own for one purpose, unrelated to those of others."""
+    """Derive a seed for one purpose from a run's seed. Seeds of different purposes are unrelated."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{purpose}".encode()).digest()[:8], "big") >> 1
 
 
 @contextmanager
 def reproducible(seed: int, device: torch.device, threads: int) -> Iterator[None]:
-    """Inside, torch's generators start from ``seed``, its algorithms are deterministic and it has so many threads.
+    """Make torch reproducible in a ``with`` block: its random generators start from ``seed``, its algorithms are
+    deterministic, and it uses ``threads`` threads.
 
-    Numbers below the normal range become 0: over hundreds of steps gradients vanish into it, where each product costs
-    the processor some twenty times as much. At the end everything is as before.
+    Denormal numbers become 0. Over hundreds of steps gradients shrink to denormal numbers, and each product of such
+    numbers takes the processor some twenty times as long. At the end of the block the settings are as before.
     """
     if device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -34,7 +35,7 @@ def reproducible(seed: int, device: torch.device, threads: int) -> Iterator[None
         torch.set_deterministic_debug_mode("error")  # use_deterministic_algorithms would import torch's compiler
         torch.set_num_threads(threads)
         torch.set_flush_denormal(True)
-        deterministic.fill_uninitialized_memory = False  # with NaN: 3% of a training step
+        deterministic.fill_uninitialized_memory = False  # filling with NaN takes 3% of a training step
         yield
     finally:
         deterministic.fill_uninitialized_memory = filled
@@ -45,17 +46,17 @@ def reproducible(seed: int, device: torch.device, threads: int) -> Iterator[None
 
 
 def order_generator(seed: int) -> torch.Generator:
-    """The generator that decides in which order the training data comes."""
+    """Make the random generator that decides the order of the training data."""
     return torch.Generator().manual_seed(derived_seed(seed, "order"))
 
 
 def batch_generator(seed: int) -> torch.Generator:
-    """The generator that decides what a task draws anew for each batch."""
+    """Make the random generator for numbers that a task draws anew for each batch."""
     return torch.Generator().manual_seed(derived_seed(seed, "batches"))
 
 
 def generator_states(device: torch.device) -> dict[str, Any]:
-    """The states of torch's global generators, that of ``device`` included."""
+    """Return the states of torch's global random generators: the CPU's, and that of ``device`` if it is a GPU."""
     states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
         states["cuda"] = torch.cuda.get_rng_state(device)
@@ -63,7 +64,7 @@ def generator_states(device: torch.device) -> dict[str, Any]:
 
 
 def set_generator_states(states: dict[str, Any], device: torch.device) -> None:
-    """Put the generators back to ``states``; a state of a device that is not in use is left aside."""
+    """Set torch's global random generators to ``states``. The state of a device that is not in use is ignored."""
     torch.set_rng_state(states["cpu"])
     if device.type == "cuda" and "cuda" in states:
         torch.cuda.set_rng_state(states["cuda"], device)

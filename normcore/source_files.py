@@ -1,4 +1,4 @@
-"""Source files of packages: which there are, whether they changed, and digests of their code. Torch-free."""
+"""Source files of packages: paths, changes, and digests of the code. This module does not import torch."""
 
 import ast
 import hashlib
@@ -16,14 +16,14 @@ SUFFIXES = frozenset((*PYTHON, *COMPILED))  # a package may have data sets and r
 
 
 class State(NamedTuple):
-    """State of a file: another one after each change. Reading the file is not necessary."""
+    """Time of change and size of a file. They show that a file changed without reading the file."""
 
     mtime_ns: int
     size: int
 
 
 class Source(NamedTuple):
-    """A source file of a package; its name begins with the package and is the same on each machine."""
+    """Source file of a package. ``name`` begins with the package and is the same on every machine."""
 
     name: str
     path: str
@@ -34,7 +34,7 @@ _digests: dict[str, tuple[State, str]] = {}  # by path
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, State]]:
-    """Paths and states of all source files below a folder; hidden folders and ``__pycache__`` are left out."""
+    """Yield path and state of every source file below a folder. Hidden folders and ``__pycache__`` are left out."""
     pending, seen = [str(folder)], set[str]()
     while pending:
         inner = pending.pop()
@@ -58,7 +58,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, State]]:
 
 
 def state_of(path: str) -> State | None:
-    """The state of a file; None if it is not there."""
+    """Return the state of a file; None if the file does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -67,7 +67,7 @@ def state_of(path: str) -> State | None:
 
 
 def digest_of(path: str, state: State | None = None) -> str | None:
-    """SHA-256 of the code in a file; None if the file is not there. A file is read once for each state."""
+    """Compute the SHA-256 of a file's code; None if the file does not exist. A file is read once for each state."""
     state = state or state_of(path)
     if state is None:
         return None
@@ -84,18 +84,18 @@ def digest_of(path: str, state: State | None = None) -> str | None:
 
 
 def known_digests() -> dict[str, tuple[State, str]]:
-    """The digests of the code in files that this process has read, by path, each with the state that the file had."""
+    """Return all digests that this process has computed, by path: the state of the file and the digest of its code."""
     return dict(_digests)
 
 
 def keep_digests(known: Mapping[str, tuple[State, str]]) -> None:
-    """Take over what another process of this machine has read."""
+    """Take over the digests that another process of this machine has computed."""
     _digests.update(known)
 
 
 def code_in(source: bytes) -> bytes:
-    """Python source without comments, docstrings and blank lines: a corrected comment changes no result. Source that is
-    not valid Python comes back as it is."""
+    """Remove comments, docstrings and blank lines from Python source, because they change no result. Source that is not
+    valid Python is returned unchanged."""
     try:
         text = source.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         lines: list[str | None] = [*text.split("\n")]  # as Python does: splitlines() also splits at form feeds
@@ -112,7 +112,7 @@ def code_in(source: bytes) -> bytes:
 
 
 def _docstrings(tree: ast.Module, lines: Sequence[str | None]) -> Iterator[tuple[int, int]]:
-    """First and last line of each docstring that has its lines to itself."""
+    """Yield the numbers of the first and the last line of each docstring that shares no line with code."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -126,7 +126,7 @@ def _docstrings(tree: ast.Module, lines: Sequence[str | None]) -> Iterator[tuple
 
 
 def source_of_module(module: str) -> list[Source]:
-    """The file of one module, found without importing its package; none if there is no such file."""
+    """Find the file of one module without importing its package. The list is empty if there is no such file."""
     place = _place_of(module)
     state = state_of(place.file) if place is not None and place.file is not None else None
     if place is None or place.file is None or state is None:
@@ -136,7 +136,8 @@ def source_of_module(module: str) -> list[Source]:
 
 
 def sources_of_package(module: str) -> list[Source]:
-    """All source files of the outermost package that a module is in; of a module outside packages its own file."""
+    """Find all source files of the outermost package that a module is in. For a module outside packages, find the file
+    of the module."""
     name = ""
     for part in module.split("."):
         name = f"{name}.{part}".removeprefix(".")
@@ -165,7 +166,7 @@ class _Place(NamedTuple):
 
 
 def _place_of(module: str) -> _Place | None:
-    """Found without importing the module's package, which may import torch."""
+    """Find the place of a module without importing its package, because the package may import torch."""
     top, *inner = module.split(".")
     try:
         spec = find_spec(top)
@@ -183,7 +184,7 @@ def _place_of(module: str) -> _Place | None:
 
 
 def _inside(folders: Sequence[str], name: str) -> _Place | None:
-    """The module of this name in a package's folders, found as Python finds it."""
+    """Find the module ``name`` in the folders of a package, by Python's own rules."""
     for folder in folders:
         package, file = os.path.join(folder, name), os.path.join(folder, f"{name}.py")
         if os.path.isfile(os.path.join(package, "__init__.py")):

@@ -1,7 +1,7 @@
 """Time at which a curve reaches a target.
 
-It counts as reached where a curve first holds it for some evaluations in a row: single evaluations of one run reach
-levels by chance that the next ones do not have.
+A target counts as reached where a curve first holds it for ``HELD`` evaluations in a row. A single evaluation may reach
+a level by chance, and the next evaluation may miss the level again.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ HELD = 2  # evaluations
 
 
 class Point(NamedTuple):
-    """An evaluation."""
+    """Point of a curve: the step, the value and the training seconds of an evaluation."""
 
     step: int
     value: float
@@ -21,8 +21,8 @@ class Point(NamedTuple):
 
 
 class Time(NamedTuple):
-    """Time when a target was reached. For a miss: the last evaluation that was below the target, 0 if there was
-    none.
+    """Time at which a target was reached. If it was not reached: the time of the last evaluation below the target, 0 if
+    there was no such evaluation.
     """
 
     reached: bool
@@ -32,13 +32,14 @@ class Time(NamedTuple):
 
 @dataclass
 class Aim:
-    """A target, and what a curve has come to so far.
+    """Target of a curve, and how far the curve has come towards it.
 
     Attributes:
-        held: evaluations in a row that have reached the target, up to ``k``.
-        crossing: steps and seconds where the first of these did.
-        below: those of the last evaluation that did not.
-        before: the last evaluation's step, seconds and how far it was over the target.
+        k: evaluations in a row that must hold the target.
+        held: the last evaluations in a row that have held the target, up to ``k``.
+        crossing: steps and seconds at which the curve crossed the target before these evaluations.
+        below: steps and seconds of the last evaluation that did not reach the target.
+        before: the last evaluation: its step, its seconds, and by how much its value is better than the target.
     """
 
     target: float
@@ -50,7 +51,7 @@ class Aim:
     before: tuple[float, float, float] | None = None
 
     def note(self, point: Point) -> None:
-        """The next evaluation; after the target was reached, no more of them count."""
+        """Take in the next evaluation. After the target was reached, evaluations are ignored."""
         if self.held == self.k:
             return
         over = point.value - self.target if self.direction == "maximize" else self.target - point.value
@@ -62,7 +63,8 @@ class Aim:
         self.before = (float(point.step), point.seconds, over)
 
     def _crossing(self, point: Point, over: float) -> tuple[float, float]:
-        """Linear between the evaluation before, which was below, and this one."""
+        """Find the steps and seconds at which the curve crossed the target: linear between the evaluation before, which
+        was below the target, and the evaluation ``point``."""
         if self.before is None:
             return float(point.step), point.seconds
         step, seconds, below = self.before

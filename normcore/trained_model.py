@@ -1,4 +1,4 @@
-"""A trained model, as its run left it behind."""
+"""Trained model of a run, loaded from the run's ``model.pt``."""
 
 import io
 import json
@@ -25,10 +25,11 @@ class Trained:
     """Trained model of a run.
 
     Attributes:
-        seed: which of the spec's seeds it was.
-        task: the data that the model was trained on.
-        model: the selected weights and population statistics, in evaluation mode. What was trained in bfloat16 has
-            its weights in float32, and computes in float32 unless under autocast.
+        spec: spec of the run.
+        seed: seed of the run.
+        task: task with the data that the model was trained on.
+        model: the selected weights and population statistics, in evaluation mode. A model that was trained in bfloat16
+            has float32 weights, and computes in float32 unless autocast is on.
     """
 
     spec: TrainingSpec
@@ -38,15 +39,16 @@ class Trained:
 
 
 def load(content: bytes, datasets_dir: Path | None, device: str | torch.device = "cpu") -> Trained:
-    """The model that ``normcore.events.Finished.model()`` gave as bytes, which a worker keeps as ``model.pt``.
+    """Load a trained model from the bytes that ``normcore.events.Finished.model()`` returned. A worker stores them as
+    ``model.pt``.
 
     Args:
-        datasets_dir: where data sets live that do not come bundled.
-        device: where the model and its data go.
+        datasets_dir: directory of the data sets that are not bundled.
+        device: device for the model and its data.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: the task's data is not at hand.
-        ValueError: the bytes are no trained model, its weights do not fit its spec, or there is no such device.
+        DatasetMissing, DatasetCorrupt: the task's data are missing or damaged.
+        ValueError: the bytes are not a trained model, its weights do not fit its spec, or the device does not exist.
     """
     device = usable_device(device)
     parts = _parts(content)
@@ -61,7 +63,7 @@ def _parts(content: bytes) -> dict[str, Any]:
     try:
         damaged = zipfile.ZipFile(io.BytesIO(content)).testzip()  # torch.load does not look at checksums
         parts = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except Exception as error:  # torn bytes make torch raise nearly anything, KeyError and struct.error included
+    except Exception as error:  # damaged bytes make torch raise almost any error, also KeyError and struct.error
         raise ValueError(
             f"expected a trained model, received {len(content):,} bytes that torch.load cannot read; use a run's whole"
             " model.pt"
@@ -79,14 +81,14 @@ def _spec(written: str) -> TrainingSpec:
     try:
         spec = parse(json.loads(written))
     except ValueError as error:
-        raise ValueError(f"the trained model's spec is none of this version of normcore: {error}") from error
+        raise ValueError(f"this version of normcore cannot read the spec of the trained model: {error}") from error
     if not isinstance(spec, TrainingSpec):
-        raise ValueError(f"expected a model that was trained, received one of {spec.task.name}")
+        raise ValueError(f"expected the model of a training, received a spec of the analysis {spec.task.name}")
     return spec
 
 
 def _runnable_here(spec: TrainingSpec) -> TrainingSpec:
-    """Fused kernels trained it, of which this machine may have none: they are asked for by name no more."""
+    """Replace the kernel ``fused`` of a spec by ``auto``, because this machine may have no fused kernels."""
     if spec.training.kernel != "fused":
         return spec
     return spec.model_copy(update={"training": spec.training.model_copy(update={"kernel": "auto"})})
@@ -98,5 +100,5 @@ def _fill(model: nn.Module, state_dict: dict[str, Any], spec: TrainingSpec) -> N
     except RuntimeError as error:
         raise ValueError(
             f"the trained model does not fit its spec, {spec.model.label} with {spec.norm.method} on {spec.task.name},"
-            f" or its data is not what it was: {error}"
+            f" or the task's data have changed: {error}"
         ) from error

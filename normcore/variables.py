@@ -1,4 +1,4 @@
-"""Every ``NORMBENCH_*`` variable that somebody reads, and what is said of one that nobody does. Torch-free."""
+"""All ``NORMBENCH_*`` variables that are in use, and a check for misspelt ones. This module does not import torch."""
 
 import difflib
 import re
@@ -11,12 +11,13 @@ SERVICE = (  # service.settings
     *("STAND_BY", "MAX_BODY_BYTES", "ALLOWED_HOSTS"),
 )
 WORKERS = ("DEVICE", "THREADS", "CHECKPOINT_SECONDS", "FLUSH_SECONDS", "GRACE_SECONDS", "STALL_SECONDS", "MEMORY_LIMIT")
-CLIENT = ("URL", "API_KEY", "PORT")  # the port is that of compose, too
+CLIENT = ("URL", "API_KEY", "PORT")  # the compose file uses the port, too
 OTHERS = ("TEST_DATABASE_URL", "TEST_BROKER_URL", "TEST_SCHEMA_CASES")  # tests
 KNOWN = frozenset((*SERVICE, *WORKERS, *CLIENT, *OTHERS))
 
-KUBERNETES = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_(TCP|UDP|SCTP)(_.*)?)?)")  # of its services
-LOOKS_ALIKE = 0.6  # of difflib's ratio, 1 for two that are equal
+# Variables that Kubernetes sets for services.
+KUBERNETES = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_(TCP|UDP|SCTP)(_.*)?)?)")
+LOOKS_ALIKE = 0.6  # ratio of difflib, which is 1 for equal names
 
 
 DEFAULT_PORT = 8000
@@ -24,19 +25,19 @@ MOST_PORTS = 65535
 
 
 class WrongVariable(ValueError):
-    """A variable that holds what nobody can use; the message names it."""
+    """Error: an environment variable has a value that cannot be used. The message names the variable."""
 
 
 class MisspeltVariable(ValueError):
-    """A variable that nobody reads, and that looks like one somebody does; the message names both."""
+    """Error: an environment variable is not in use, but its name is close to a known name. The message has both."""
 
 
 def check_variables(environment: Mapping[str, str]) -> None:
-    """See that no variable is misspelt or cut short. What looks like none of ours is let be, and so is what Kubernetes
-    sets for services that are called normbench or normbench-api.
+    """Check that no ``NORMBENCH_*`` variable is misspelt or cut short. A name that is not close to a known name is
+    ignored, and so are the variables that Kubernetes sets for services called normbench or normbench-api.
 
     Raises:
-        MisspeltVariable: naming all that are.
+        MisspeltVariable: some variables are misspelt; the message names all of them.
     """
     given = {name: name.upper().removeprefix(PREFIX) for name in environment if name.upper().startswith(PREFIX)}
     unknown = {name: short for name, short in given.items() if short not in KNOWN and not KUBERNETES.fullmatch(short)}
@@ -47,11 +48,11 @@ def check_variables(environment: Mapping[str, str]) -> None:
 
 
 def default_port(environment: Mapping[str, str]) -> int:
-    """The port of a service on this machine: ``NORMBENCH_PORT``, or 8000. Kubernetes gives that name to the address of
-    a service called normbench, which says nothing of ours.
+    """Return the port of a service on this machine: ``NORMBENCH_PORT``, or 8000. Kubernetes sets a variable of the same
+    name to the address of a service called normbench; such an address is ignored.
 
     Raises:
-        WrongVariable: it is no port.
+        WrongVariable: the value is not a port.
     """
     written = environment.get(f"{PREFIX}PORT", "")
     if not written or written.startswith(("tcp://", "udp://", "sctp://")):
@@ -62,7 +63,7 @@ def default_port(environment: Mapping[str, str]) -> int:
 
 
 def _meant(name: str) -> list[str]:
-    """The variables that this looks like: spelt most nearly so, or else with all of its words."""
+    """Find the known names that a misspelt name may mean: the closest in spelling, or else all that have its words."""
     alike = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in sorted(KNOWN)}
     most = max(alike.values())
     if most >= LOOKS_ALIKE:

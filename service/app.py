@@ -65,14 +65,14 @@ PAGES = (
     submit,
     workers,
 )
-"""Those that ask for a key where the API does."""
+"""Pages that ask for an API key if the API asks for one."""
 
 
 def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
-    """The application on a database that is already migrated.
+    """Build the HTTP application, on a database that is already migrated.
 
     Args:
-        require_keys: ask for an API key, as must be done wherever others than this machine can connect.
+        require_keys: ask for an API key. This must be true wherever other machines can connect.
     """
     loaded_options()
     db = Database(settings.database_url, call_seconds=settings.database_call_seconds)

@@ -1,7 +1,7 @@
-"""The artifact store: files of a run, in a directory or anywhere else fsspec reaches.
+"""The artifact store: files of runs, in a directory or in any other place that fsspec reaches.
 
-Every file carries the attempt that wrote it, so that an attempt which has lost its run cannot touch what another one
-left. On a local disk a file that was written is there after a power cut, too.
+The name of every file begins with the attempt that wrote the file, so an attempt that has lost its run cannot touch the
+files of another attempt. On a local disk, a written file survives a power cut.
 """
 
 import errno
@@ -24,19 +24,17 @@ from service.timed_calls import CALL_SECONDS, within
 Entries = list[dict[str, Any]]  # ``list`` is a method below
 T = TypeVar("T")
 CHUNK = 1 << 20
-BLOCK = 4 * CHUNK  # that is fetched at once from a store behind a network
+BLOCK = 4 * CHUNK  # bytes that are fetched at once from a store behind a network
 SLOWEST = 1 << 20  # bytes a second; a store that takes fewer counts as hanging
 NAME = re.compile(r"(?!figures\Z)(?:figures/)?[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}")
 FILE = re.compile(rf"([1-9][0-9]{{0,8}})\.({NAME.pattern})")  # attempt and name
 MODEL, LOG, ENVIRONMENT = "model.pt", "log.txt", "environment.json"
 CURVES = "figures/curves.json"
-CHECKPOINT = re.compile(r"checkpoint-(\d{12})\.pt")  # its step
+CHECKPOINT = re.compile(r"checkpoint-(\d{12})\.pt")  # the digits are the step
 
 
 def is_output(name: str) -> bool:
-    """Tell if a file is part of the run's result: the model, its learning curves, and what else the task makes of
-    it.
-    """
+    """Tell if a file is part of a run's result: the model, the learning curves, or another artifact of the task."""
     return name not in (LOG, ENVIRONMENT) and not CHECKPOINT.fullmatch(name)
 
 
@@ -50,11 +48,11 @@ class Artifact:
 
 
 class Artifacts:
-    """Files by run, attempt and name under one URL.
+    """Store of files under one URL. Each file belongs to a run and an attempt, and has a name.
 
     Args:
-        call_seconds: a call that a store behind a network does not answer within this time raises ``TimeoutError``;
-            what it transfers may take longer. None for callers that watch the time themselves.
+        call_seconds: time limit of one call, for a store behind a network. A call without an answer in this time raises
+            ``TimeoutError``; writing a large file may take longer. None for callers that watch the time themselves.
     """
 
     def __init__(self, url: str, *, call_seconds: float | None = CALL_SECONDS) -> None:
@@ -63,10 +61,10 @@ class Artifacts:
         self._call_seconds = None if isinstance(self._fs, LocalFileSystem) else call_seconds
 
     def write(self, run_id: str, attempt: int, name: str, content: bytes) -> None:
-        """Store a file, whole or not at all; on return it is on the disk.
+        """Store a file, whole or not at all. On return the file is on the disk.
 
         Raises:
-            OSError: the store is full, read-only or away.
+            OSError: the store is full, is read-only, or does not answer.
         """
         path = self._path(run_id, attempt, name)
         self._in_time(lambda: self._write(path, content), transferred=len(content))
@@ -82,7 +80,7 @@ class Artifacts:
             file.write(content)
 
     def read(self, run_id: str, attempt: int, name: str) -> bytes:
-        """A whole file.
+        """Read a whole file.
 
         Raises:
             NotFound: the attempt left no such file.
@@ -92,8 +90,8 @@ class Artifacts:
     def stream(
         self, run_id: str, attempt: int, name: str, *, start: int = 0, length: int | None = None
     ) -> Iterator[bytes]:
-        """A file, or ``length`` bytes of it from ``start`` on, in pieces. The file is opened before the first piece is
-        read, so that a missing one raises here.
+        """Read a file in pieces: the whole file, or ``length`` bytes of the file from byte ``start`` on. The file is
+        opened at once, so a missing file raises here and not at the first piece.
 
         Raises:
             NotFound: the attempt left no such file.
@@ -115,7 +113,7 @@ class Artifacts:
         return pieces()
 
     def version(self, run_id: str, attempt: int, name: str) -> str:
-        """A text that changes when the file's content changes.
+        """Version of a file: a text that changes when the file's content changes.
 
         Raises:
             NotFound: the attempt left no such file.
@@ -127,7 +125,7 @@ class Artifacts:
             raise NotFound(f"run {run_id} has no artifact {name!r}") from None
 
     def list(self, run_id: str) -> list[Artifact]:
-        """Artifacts of a run, by attempt and name, also those in ``figures/``.
+        """List the artifacts of a run, sorted by attempt and name, including the artifacts in ``figures/``.
 
         Raises:
             NotADirectoryError: a file stands where the run's folder should be.
@@ -143,7 +141,7 @@ class Artifacts:
         return sorted(Artifact(int(match[1]), match[2], size) for match, size in found if match)
 
     def _entries(self, folder: str) -> Entries:
-        """The files and folders in a folder, as fsspec describes them; none if there is no such folder."""
+        """List the files and folders in a folder, as fsspec describes them; empty if there is no such folder."""
         self._fs.invalidate_cache(folder)
         try:
             return [*self._in_time(lambda: self._fs.ls(folder, detail=True))]
@@ -163,7 +161,7 @@ class Artifacts:
         """Check that ``size`` bytes can be stored.
 
         Raises:
-            OSError: they cannot.
+            OSError: the bytes cannot be stored.
         """
         if isinstance(self._fs, LocalFileSystem):
             _make_folder(Path(self._root))
@@ -176,9 +174,10 @@ class Artifacts:
             self._in_time(lambda: self._remove(f"{self._root}/{own}"))
 
     def _in_time(self, work: Callable[[], T], *, transferred: int = 0) -> T:
-        """
+        """Call ``work``, with a time limit if the store is behind a network.
+
         Raises:
-            TimeoutError: the store does not answer.
+            TimeoutError: the store does not answer in time.
         """
         if self._call_seconds is None:
             return work()
@@ -191,8 +190,9 @@ class Artifacts:
 
 
 def _limits(url: str) -> dict[str, Any]:
-    """Options of the file system, with which calls that nobody waits for any more end some time. What the user has set
-    by fsspec's configuration (``FSSPEC_S3``) goes before them."""
+    """Build options of fsspec's S3 file system with time limits, so that calls which the service has abandoned end,
+    too. Limits in the user's fsspec configuration (``FSSPEC_S3``) take precedence.
+    """
     if not url.startswith(("s3://", "s3a://")):
         return {}
     limits = {"connect_timeout": CALL_SECONDS, "read_timeout": 3 * CALL_SECONDS, "retries": {"total_max_attempts": 2}}
@@ -202,8 +202,8 @@ def _limits(url: str) -> dict[str, Any]:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder. Its name is on the disk when this returns, even if a process was killed between making the
-    folder and syncing it.
+    """Make a folder, and its missing parents. On return the folder's name is on the disk, even if an earlier process
+    was killed between making the folder and syncing it.
     """
     missing = list(takewhile(lambda above: not above.is_dir(), folder.parents))
     folder.mkdir(parents=True, exist_ok=True)
@@ -213,8 +213,10 @@ def _make_folder(folder: Path) -> None:
 
 
 def _write_beside_and_rename(path: Path, content: bytes) -> None:
-    """Write into a file beside the target, then rename it. (A transaction of fsspec moves a file from the temporary
-    directory; if that is another disk, the move is a copy, and readers could see half of it.)"""
+    """Write ``content`` to a temporary file in the folder of ``path``, then rename that file to ``path``. (A
+    transaction of fsspec would move a file from the temporary directory. If that is another disk, the move is a copy,
+    and readers could see half of the file.)
+    """
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         with part.open("wb") as file:
@@ -228,7 +230,7 @@ def _write_beside_and_rename(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A file's name is on the disk only once its folder is synced."""
+    """Sync a folder to the disk. The name of a new file is on the disk only after this."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,9 @@
-"""uvicorn's protocol, with limits on what a connection may cost before its request has arrived.
+"""uvicorn's HTTP protocol, with limits on connections before their request has arrived in full.
 
-The head of a request must arrive soon and be small, and so must what follows its body; the body must end in time. The
-number of connections whose next request has not arrived in full is limited: the one that has waited longest is closed
-to make room. Answers may take any time, as event streams do, as long as the client takes some of what is sent.
+The head of a request must be small and arrive soon, and so must the trailers after its body; the body must end in time.
+The number of connections whose next request has not arrived in full is limited: the connection that has waited longest
+is closed to make room. An answer may take any time, as an event stream does, as long as the client takes some of what
+is sent.
 """
 
 import asyncio
@@ -14,22 +15,22 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from service.errors import BadRequest
 from service.http.problems import problem
 
-HEAD_BYTES = 64 * 1024  # give or take what is read at once
+HEAD_BYTES = 64 * 1024  # a limit that the last read may exceed
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 60.0
-SEND_SECONDS = 60.0  # for a client to take some more of an answer; where the system has no such limit, there is none
-PIPELINED_REQUESTS = 16  # that may wait while an earlier one is answered; each takes some kilobytes
+SEND_SECONDS = 60.0  # for a client to take more of an answer; only where the system has TCP_USER_TIMEOUT
+PIPELINED_REQUESTS = 16  # requests that may wait while an earlier request is answered; each takes kilobytes
 PENDING_CONNECTIONS = 400  # file descriptors are few: often 1,024
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection."""
+    """HTTP connection with limits on the size and the time of each request."""
 
-    pending: ClassVar[dict["BoundedProtocol", None]] = {}  # whose request has not arrived in full, longest first
+    pending: ClassVar[dict["BoundedProtocol", None]] = {}  # the request has not arrived in full; oldest first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._framing_bytes, self._in_body = 0, False  # bytes that are not body, since the last body or request
+        self._framing_bytes, self._in_body = 0, False  # bytes outside of bodies, since the last body or request
         self._answered: RequestResponseCycle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         if hasattr(socket, "TCP_USER_TIMEOUT"):
@@ -42,7 +43,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._expect_nothing()
         self.pending.pop(self, None)
         super().connection_lost(exc)
-        if self._answered is not None:  # uvicorn tells only the last request, which may still wait for its turn
+        if self._answered is not None:  # uvicorn informs only the newest request, which may still wait for its turn
             self._answered.disconnected = True
             self._answered.message_event.set()
 
@@ -70,7 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._in_body:  # what follows a body are trailers, which must not count as headers (RFC 9110, 6.5.1)
+        if not self._in_body:  # after a body come trailers, which must not count as headers (RFC 9110, 6.5.1)
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -87,7 +88,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._framing_bytes, self._in_body = 0, False
         self._expect_nothing()
-        if not self.cycle.response_complete:  # otherwise it was answered before it arrived in full
+        if not self.cycle.response_complete:  # otherwise the request was answered before it arrived in full
             self.pending.pop(self, None)
         super().on_message_complete()
 

@@ -41,7 +41,7 @@ Json = JSON().with_variant(JSONB(), "postgresql")
 
 
 class Base(DeclarativeBase):
-    """All tables of the service; each belongs to the room that writes it."""
+    """Base class of all tables. Each table belongs to one room (package of the service), which alone writes it."""
 
     metadata = MetaData(
         naming_convention={
@@ -54,12 +54,12 @@ class Base(DeclarativeBase):
 
 
 def rows_of(model: type[Base]) -> Table:
-    """The Core table, for bulk statements that bypass the ORM (twice as fast)."""
+    """Core table of a model, for bulk statements that bypass the ORM (twice as fast)."""
     return cast(Table, model.__table__)
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """Times in UTC on every database; SQLite alone would drop the time zone."""
+    """Column type for times, in UTC on every database. SQLite by itself would drop the time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -91,32 +91,33 @@ def _postgresql_now(element: epoch_now, compiler: Any, **options: Any) -> str:
 
 
 def utc_now() -> datetime:
-    """This process' time, for columns that people read. Leases use ``epoch_now``."""
+    """Time by this process' clock, for columns that people read. Leases use ``epoch_now``, the database's clock."""
     return datetime.now(UTC)
 
 
 def one_at_a_time(session: Session, name: str) -> None:
-    """Wait until no other transaction holds this name, and hold it to the end of this one. On SQLite there is one
-    transaction that writes at a time as it is."""
+    """Wait until no other transaction holds the lock ``name``, and hold this lock until the present transaction ends.
+    SQLite needs no lock: only one transaction can write at a time.
+    """
     if session.connection().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
 
 
 def one_line(error: SQLAlchemyError) -> str:
-    """The error for a log: its kind and what the driver says, without the statement and its values."""
+    """Text of a database error for a log: its class and the driver's message, without the statement and its values."""
     return f"{type(error).__name__}: {' '.join(str(getattr(error, 'orig', None) or error).split())}"
 
 
 class Database:
-    """A connection pool and the two ways to use it.
+    """Connection pool, with two ways to use it.
 
-    ``transaction()`` writes: it commits when the block ends and rolls back when it raises. ``snapshot()`` reads, all of
-    it as of one moment. On SQLite a writer takes the write lock at once, and the threads of one process queue for it
-    in order instead of polling the file.
+    ``transaction()`` is for writes: it commits when the block ends, and rolls back when the block raises.
+    ``snapshot()`` is for reads: all reads of the block see the database as of one moment. On SQLite a writer takes the
+    write lock at once, and the threads of one process queue for the lock in order instead of polling the file.
 
     Args:
-        call_seconds: how long a statement waits for a server's answer before it raises ``OperationalError``. SQLite
-            has no server; there it is without effect.
+        call_seconds: how long a statement waits for a server's answer before it raises ``OperationalError``. On SQLite,
+            which has no server, this has no effect.
     """
 
     def __init__(self, url: str, *, call_seconds: float = CALL_SECONDS) -> None:
@@ -139,7 +140,9 @@ class Database:
             yield session
 
     def hurry(self) -> None:
-        """The process is to stop: a statement, also one under way, waits no longer than ``CLOSING_SECONDS``."""
+        """Shorten the time limit of all statements to ``CLOSING_SECONDS``, because the process must stop. This includes
+        a statement under way.
+        """
         self._patience.seconds = min(self._patience.seconds, CLOSING_SECONDS)
 
     def close(self) -> None:
@@ -148,7 +151,9 @@ class Database:
 
 
 def _server_engine(url: str, patience: Patience) -> Engine:
-    """Connections that break soon when the other side is gone, and statements that never wait without end."""
+    """Build the engine for a database server. Connections break soon when the server is gone, and every statement has a
+    time limit.
+    """
     seconds = patience.seconds
     engine = create_engine(
         url,
@@ -184,8 +189,8 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _from_json(text: str | bytes) -> Any:
-    """Read a column of JSON, six times faster than ``json.loads``, as boards of a thousand entries need. Only
-    ``json.loads`` reads half of a surrogate pair, as in the name of a file.
+    """Parse a JSON column six times faster than ``json.loads``; boards of a thousand entries need this. If that fails,
+    use ``json.loads``: only it accepts half of a surrogate pair, which the name of a file may contain.
     """
     try:
         return from_json(text)

@@ -31,7 +31,7 @@ class TimedConnection(Connection[Any]):
         """Wait for a call's answer.
 
         Raises:
-            OperationalError: it did not come in time; the connection is closed.
+            OperationalError: the answer did not come in time; the connection is closed.
         """
         return super().wait(self._in_time(gen), *args, **options)
 

@@ -2,9 +2,9 @@
 
 ServiceError
 ├── BadRequest        400   the request cannot be read
-├── Unauthorized      401   no key, or none that is known
+├── Unauthorized      401   there is no key, or an unknown key
 ├── Forbidden         403   a browser sent this for another site's page
-├── NotFound          404   no such thing
+├── NotFound          404   there is no such thing
 ├── NotAllowed        405   the address does not take this method
 ├── Conflict          409   the thing is in a state that forbids this
 ├── TooLarge          413   the body is larger than any spec
@@ -22,11 +22,11 @@ from typing import Any
 
 from normcore.spec import SpecError
 
-MOST_LETTERS = 20_000  # of an answer's detail, which repeats what was sent
+MOST_LETTERS = 20_000  # characters of an answer's ``detail``, which may repeat what the client sent
 
 
 class ServiceError(Exception):
-    """A refusal; its message is the problem's ``detail``."""
+    """Refusal of a request. The exception's message is the ``detail`` of the answer."""
 
     status: int
     title: str
@@ -37,7 +37,7 @@ class ServiceError(Exception):
         self.detail = detail if len(detail) <= MOST_LETTERS else f"{detail[:MOST_LETTERS]}…"
 
     def problem(self) -> dict[str, Any]:
-        """RFC 9457 problem details."""
+        """Body of the answer: problem details as in RFC 9457."""
         return {"type": "about:blank", "title": self.title, "status": self.status, "detail": self.detail}
 
 
@@ -78,7 +78,7 @@ class BadRange(ServiceError):
     status, title = 416, "Range not satisfiable"
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"the file has {size} bytes")
+        super().__init__(f"the file has only {size} bytes; ask for a range within them")
         self.headers = {"Content-Range": f"bytes */{size}"}
 
 

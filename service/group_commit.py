@@ -20,7 +20,7 @@ from service.db import Database
 T = TypeVar("T")
 Work = Callable[[Session], T]
 
-MOST = 16  # writes in one transaction; meanwhile nobody else can write to SQLite
+MOST = 16  # writes in one transaction; during it nobody else can write to SQLite
 DEADLOCK = "40P01"  # PostgreSQL's code; groups can deadlock with each other, single writes cannot
 
 
@@ -31,7 +31,7 @@ class _Write:
 
 
 class GroupCommit:
-    """Commits writes of the tasks of one event loop, together if they arrive together."""
+    """Commits the writes of one event loop's tasks. Writes that arrive together share a transaction."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -39,14 +39,15 @@ class GroupCommit:
         self._writing: asyncio.Task[None] | None = None
 
     async def write(self, work: Work[T]) -> T:
-        """Do ``work`` in a transaction, and return its result once that is committed.
+        """Call ``work`` in a transaction, and return its result after the commit.
 
         Args:
-            work: writes with the session and has no other effect, because it may be repeated in another transaction.
+            work: function that writes with the session and has no other effect, because it may be repeated in another
+                transaction.
 
         Raises:
-            Exception: what ``work`` raised, which does not undo other writes; or an error of the database itself,
-                which all waiting writes get.
+            Exception: the error that ``work`` raised, which does not undo other writes; or an error of the database
+                itself, which all waiting writes get.
         """
         write = _Write(work, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
@@ -78,8 +79,8 @@ def _tell(write: _Write, outcome: Any) -> None:
 
 
 def _commit(db: Database, group: Sequence[Work[Any]]) -> list[Any]:
-    """Commit a group of writes; return the result of each, or the error that it raised. After an error of the
-    database itself, the rest get the same error.
+    """Commit a group of writes in one transaction. Return for each write its result, or the error that it raised. After
+    an error of the database itself, all remaining writes get this error.
     """
     try:
         with db.transaction() as session:

@@ -1,4 +1,4 @@
-"""Health checks: is the process alive, and does everything that it needs answer."""
+"""Health checks: whether the process is alive, and whether everything that it needs answers."""
 
 import logging
 from typing import Literal
@@ -20,26 +20,26 @@ router = Router(tags=["health"])
 
 
 class Alive(BaseModel):
-    """The process answers."""
+    """Answer of a process that is alive."""
 
     status: Literal["alive"] = "alive"
 
 
 class Ready(BaseModel):
-    """Everything that the process needs answers."""
+    """Answer of a process that is ready: everything that it needs answers."""
 
     status: Literal["ready"] = "ready"
 
 
 @router.get("/healthz", responses=answers(Alive()))
 async def healthz() -> Alive:
-    """The process answers, even if every thread waits for the database."""
+    """Check that the process answers. It does even if every thread waits for the database."""
     return Alive()
 
 
 @router.get("/readyz", responses=answers(Ready()))
 def readyz(request: Request, parts: PartsDep) -> Ready:
-    """The database, the broker and the artifact store answer."""
+    """Check that the database, the broker and the artifact store answer."""
     try:
         with parts.db.snapshot() as session:
             session.execute(text("SELECT 1"))
@@ -47,7 +47,7 @@ def readyz(request: Request, parts: PartsDep) -> Ready:
         raise Unavailable(f"the database does not answer: {type(error).__name__}") from None
     problem = broker_problem(request.app.state.celery)
     if problem:
-        log.warning("the broker does not answer: %s", problem)  # it names the address, which is nobody else's business
+        log.warning("the broker does not answer: %s", problem)  # names the address, which clients must not see
         raise Unavailable("the broker does not answer; the log of the API says why")
     problem = parts.store_check.problem()
     if problem:

@@ -1,4 +1,4 @@
-"""An Idempotency-Key stores one thing, however often a request is sent."""
+"""Idempotency-Key: a request that is sent again with the same key stores nothing new."""
 
 from typing import Protocol, TypeVar
 
@@ -9,7 +9,7 @@ from service.errors import Conflict
 
 
 class Keyed(Protocol):
-    """Row that a request may have stored, with its ``idempotency_key``."""
+    """Row of a table that has an ``idempotency_key``, with the digest of the request that stored the row."""
 
     @property
     def request_digest(self) -> str: ...
@@ -19,13 +19,14 @@ R = TypeVar("R", bound=Keyed)
 
 
 def stored_before(session: Session, table: type[R], key: str | None, request_digest: str, noun: str) -> R | None:
-    """The row that the same request with the same key has stored; None if there is none, or no key.
+    """Find the row that an earlier request with the same key and body has stored; None if there is no such row, or no
+    key.
 
     Args:
-        noun: what the request stores, in words.
+        noun: word for what the request stores, such as "sweep".
 
     Raises:
-        Conflict: the key was used with another request.
+        Conflict: the key was used with another body.
     """
     if key is None:
         return None

@@ -10,7 +10,7 @@ _last = 0
 
 
 def new_id(kind: Literal["exp", "run", "swp", "res", "key", "wrk"]) -> str:
-    """A new id, greater than every one this process made before, whatever the clock does."""
+    """Make a new id. It is greater than every earlier id of this process, even if the clock is set back."""
     global _last
     with _lock:
         _last = max(int(ULID()), _last + 1)

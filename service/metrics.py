@@ -56,12 +56,19 @@ class StoreCollector(Collector):
         for kind in sorted({*product(SERVED_TOGETHER, ("false", "true")), *kinds}):
             workers.add_metric(kind, kinds.count(kind))
         oldest = GaugeMetricFamily(
-            "normbench_queue_oldest_seconds", "Since the oldest queued run was submitted; 0 if none.", labels=["device"]
+            "normbench_queue_oldest_seconds",
+            "Seconds since the oldest queued run was submitted; 0 if no run is queued.",
+            labels=["device"],
         )
         for queue in waiting:
             oldest.add_metric([queue.device], queue.oldest_seconds or 0.0)
         build = {"version": version("normbench"), "python": platform.python_version()}
-        return [runs, workers, oldest, InfoMetricFamily("normbench_build", "What runs here.", value=build)]
+        return [
+            runs,
+            workers,
+            oldest,
+            InfoMetricFamily("normbench_build", "Versions of normbench and Python.", value=build),
+        ]
 
 
 class RequestMetrics:
@@ -93,7 +100,7 @@ class RequestMetrics:
 
 
 def install(app: FastAPI, db: Database, settings: Settings) -> None:
-    """Give the application a registry of its own."""
+    """Count and time the application's requests, and give it a registry of metrics for Prometheus."""
     registry: Any = CollectorRegistry()
     registry.register(StoreCollector(db, settings))
     app.state.metrics = registry

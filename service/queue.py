@@ -1,6 +1,6 @@
 """Notifications to workers. The table of runs is the queue; a notification only says that a run waits there.
 
-It may be lost or arrive twice without harm: the scheduler sends another for a run that waits too long, and
+A notification may be lost or arrive twice without harm: the scheduler sends another for a run that waits too long, and
 ``lifecycle.claim`` gives a run to one worker only. So messages are acknowledged early and have no result.
 """
 
@@ -21,11 +21,11 @@ from service.settings import Settings
 log = logging.getLogger(__name__)
 
 RUN_EXPERIMENT = "normbench.run_experiment"
-FUSED = "fused"  # whatever device a run asked for that needs fused kernels: not every worker of the device has them
+FUSED = "fused"  # for runs on any device that need fused kernels, because not every worker has such kernels
 QUEUES = ("auto", "cpu", "cuda", FUSED)  # what a run may ask for
-PAUSE = 10  # after a message, times what sending it took, so that a flood of messages does not slow down answers
+PAUSE = 10  # after a message, as a multiple of the time to send it: many messages must not slow down answers
 PAUSE_SECONDS = 0.05  # at most
-HEALTH_CHECK_SECONDS = 3  # after twice as long without a word, connect to the broker again
+HEALTH_CHECK_SECONDS = 3  # after twice this time of silence, connect to the broker again
 BROKER_HEARTBEAT_SECONDS = 10  # the same for RabbitMQ, which has heartbeats
 PUBLISH_TIMEOUT = 2.0  # seconds; then a message is dropped, and the scheduler sends another
 
@@ -35,12 +35,14 @@ TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = "service.transports.r
 
 
 def queue_name(device: str) -> str:
-    """The queue of messages about runs that asked for ``auto``, ``cpu`` or ``cuda``, or need ``fused`` kernels."""
+    """Name of the queue of messages about runs that asked for ``auto``, ``cpu`` or ``cuda``, or that need ``fused``
+    kernels.
+    """
     return f"normbench-{device}"
 
 
 def make_celery(settings: Settings) -> Celery:
-    """The Celery application that API, scheduler and workers share."""
+    """Build the Celery application that API, scheduler and workers share."""
     app = Celery("normbench", broker=settings.broker_url)
     app.conf.update(
         accept_content=["json"],
@@ -57,7 +59,7 @@ def make_celery(settings: Settings) -> Celery:
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
-        broker_channel_error_retry=True,  # of a Redis that fails over, or whose key is of another type
+        broker_channel_error_retry=True,  # for a Redis that fails over, or has a key of another type
         broker_connection_retry=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
@@ -69,7 +71,9 @@ def make_celery(settings: Settings) -> Celery:
 
 
 def _transport_options(settings: Settings) -> dict[str, Any]:
-    """Short time-outs: a call that fails is made again, or the scheduler sends another message."""
+    """Options of the broker's transport, with short time-outs: a failed call is made again, or the scheduler sends
+    another message.
+    """
     scheme = settings.broker_url.partition(":")[0]
     if scheme == "filesystem":
         folder = settings.data_dir / "broker" / "messages"
@@ -94,7 +98,9 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
 
 
 def broker_problem(app: Celery) -> str | None:
-    """Why the broker cannot be reached, or None. Declares a queue, as sending a message does first."""
+    """Reason why the broker cannot be reached; None if it can. The check declares a queue, which is also the first step
+    of sending a message.
+    """
     try:
         with app.connection_for_write(connect_timeout=PUBLISH_TIMEOUT) as connection:
             connection.ensure_connection(max_retries=1, timeout=PUBLISH_TIMEOUT)
@@ -106,15 +112,18 @@ def broker_problem(app: Celery) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A message to send once the transaction is committed: this run waits, and workers that can take it listen to this
-    queue."""
+    """Message to workers that the run ``run_id`` waits. It is for the workers that listen to ``queue``, and is sent
+    after the commit of the transaction.
+    """
 
     run_id: str
     queue: str
 
     @classmethod
     def of(cls, run_id: str, device: str, *, needs_fused: bool) -> Self:
-        """Queue of a run that asked for ``device``."""
+        """Build the notification for a run that asked for ``device``. A run that needs fused kernels has a queue of its
+        own.
+        """
         return cls(run_id, FUSED if needs_fused else device)
 
 
@@ -134,12 +143,12 @@ class Notifier:
             thread.start()
 
     def notify(self, notifications: Iterable[Notification]) -> None:
-        """Send these soon; call it after the commit."""
+        """Send notifications soon, from other threads. Call this after the commit."""
         for notification in notifications:
             self._unsent[notification.queue].put(notification)
 
     def close(self, timeout: float = PUBLISH_TIMEOUT) -> None:
-        """Send what is waiting, for at most ``timeout`` seconds."""
+        """Send the messages that still wait, for at most ``timeout`` seconds, and stop."""
         deadline = time.monotonic() + timeout
         self._closing.set()
         for unsent in self._unsent.values():

@@ -1,5 +1,5 @@
-"""Consequences of a run's end. Its result and all that is computed from it change in one transaction, so that no
-reader sees one without the other.
+"""End of a run: its result and all that is computed from the result are stored in one transaction, so that no reader
+sees one without the other.
 """
 
 from sqlalchemy.orm import Session
@@ -12,14 +12,14 @@ from service.leaderboards import entries
 
 
 def finish(session: Session, lease: Lease, outcome: Outcome, result: Result, timing: Timing, start: Start) -> None:
-    """The training is complete: the run succeeds, its seconds are certified, and its leaderboard entry is computed
-    anew.
+    """Store the end of a training: the run succeeds, its seconds get a certificate, and its leaderboard entry is
+    computed anew.
 
     Args:
-        start: what the attempt began on, and those before it.
+        start: machine and code on which the attempts of the run began.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt, or has ended.
     """
     certificate = certificates.certified(session, start, timing)
     stored = certificates.stored(timing, certificate)
@@ -28,9 +28,9 @@ def finish(session: Session, lease: Lease, outcome: Outcome, result: Result, tim
 
 
 def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
-    """The analysis is complete: the run succeeds.
+    """Store the end of an analysis: the run succeeds.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt, or has ended.
     """
     lifecycle.finish_analysis(session, lease, analysed)

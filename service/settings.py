@@ -23,32 +23,38 @@ def _absolute(path: Path) -> Path:
 
 
 def _database(url: str) -> str:
-    """PostgreSQL URLs come without a driver; ours is psycopg."""
+    """Check a database URL, and name our driver, psycopg, in a PostgreSQL URL, which comes without a driver."""
     for scheme in ("postgresql://", "postgres://"):
         if url.startswith(scheme):
             url = "postgresql+psycopg://" + url.removeprefix(scheme)
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise ValueError("is no URL; use sqlite:///FILE or postgresql://USER@HOST/NAME") from None
+        raise ValueError("is not a URL; use sqlite:///FILE or postgresql://USER@HOST/NAME") from None
     if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise ValueError("names no file, and processes cannot share memory; use sqlite:///FILE")
     if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
-        raise ValueError(f"is for {parsed.drivername}; use sqlite:///FILE or postgresql://USER@HOST/NAME")
+        raise ValueError(
+            f"is for {parsed.drivername}, an unknown database; use sqlite:///FILE or postgresql://USER@HOST/NAME"
+        )
     return url
 
 
 def _broker(url: str) -> str:
     scheme, separator, _ = url.partition("://")
     if not separator or scheme not in TRANSPORT_ALIASES:
-        raise ValueError("is no broker's URL; use redis://HOST:PORT/NUMBER, or filesystem://localhost on one machine")
+        raise ValueError(
+            "is not a broker's URL; use redis://HOST:PORT/NUMBER, or filesystem://localhost on one machine"
+        )
     return url
 
 
 def _hosts(names: str) -> str:
     for name in names.split(",") if names else []:
         if not re.fullmatch(r"\*|[a-z0-9_]([a-z0-9_.\-]*[a-z0-9_])?", name.strip(), re.IGNORECASE):
-            raise ValueError(f"{name.strip()!r} is no host's name; use names without port, with commas between, or *")
+            raise ValueError(
+                f"{name.strip()!r} is not a host name; write names without ports, with commas between, or *"
+            )
     return names
 
 
@@ -99,8 +105,8 @@ class Settings(BaseSettings):
     )
     stand_by: bool = Field(
         False,
-        description="Under `normbench up` a worker waits, with all imported, to take the place of one that dies: 350 MB"
-        " for some 2 seconds a death.",
+        description="Under `normbench up`, a spare worker that has imported everything replaces a worker that dies. It"
+        " takes 350 MB of memory, and saves about 2 seconds when a worker dies.",
     )
     max_body_bytes: PositiveInt = Field(1_000_000, description="Largest body of a request.")
     allowed_hosts: Annotated[str, AfterValidator(_hosts)] = Field(
@@ -109,7 +115,7 @@ class Settings(BaseSettings):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """``allowed_hosts``, one by one, in lower case."""
+        """Names in ``allowed_hosts``, in lower case."""
         return frozenset(name.strip().lower() for name in self.allowed_hosts.split(",")) - {""}
 
 
@@ -121,10 +127,11 @@ S = TypeVar("S", bound=Settings)
 
 
 def read_settings(kind: type[S], **overrides: Any) -> S:
-    """Settings from the environment; ``overrides`` (from the command line) win where they are not None.
+    """Read settings from the environment. Values in ``overrides`` (from the command line) take precedence if they are
+    not None.
 
     Raises:
-        InvalidSettings: naming every variable that is wrong, or misspelt.
+        InvalidSettings: a variable is wrong or misspelt; the message names every such variable.
     """
     try:
         check_variables(os.environ)

@@ -10,8 +10,9 @@ STORE_SECONDS = 3.0  # for the artifact store to take a few bytes
 
 
 class StoreCheck:
-    """Asks the artifact store to take a few bytes. If the store hangs, one thread waits for it, however often
-    ``problem`` is called."""
+    """Asks the artifact store to take a few bytes. If the store hangs, only one thread waits for it, however often
+    ``problem`` is called.
+    """
 
     def __init__(self, artifacts: Artifacts) -> None:
         self._artifacts = artifacts

@@ -1,6 +1,6 @@
-"""Calls that may never return, such as those of a store behind a network: nobody waits for one without end.
+"""Calls that may never return, such as calls of a store behind a network. Callers wait only for a limited time.
 
-A call that hangs cannot be ended from outside. It goes on in a thread of its own, and is forgotten.
+A call that hangs cannot be ended from outside. It goes on in a thread of its own, and its result is ignored.
 """
 
 import asyncio
@@ -17,17 +17,18 @@ from service.errors import Unavailable
 T = TypeVar("T")
 
 CALL_SECONDS = 10.0  # for one call of a store to be answered
-THREADS = 8  # of one process that may wait for a store at the same time
+THREADS = 8  # threads of one process that may wait for a store at the same time
 
 
 _free = threading.BoundedSemaphore(THREADS)  # for calls of ``within``
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
-    """The result of ``work``.
+    """Call ``work`` in a thread, and return its result.
 
     Raises:
-        TimeoutError: there is none after so many seconds, also if so many earlier calls hang that no thread is free.
+        TimeoutError: there is no result after ``seconds``. The cause may also be earlier calls that hang, so that no
+            thread is free.
     """
     deadline = time.monotonic() + seconds
     if not _free.acquire(timeout=seconds):
@@ -43,10 +44,10 @@ def within(seconds: float, work: Callable[[], T]) -> T:
 
 
 def start(work: Callable[[], T]) -> "Future[T]":
-    """Begin ``work`` in a thread of its own.
+    """Call ``work`` in a thread of its own.
 
     Returns:
-        Its result to come, which nothing but the end of ``work`` ends, or that no thread can be started.
+        The future result of ``work``. It is done when ``work`` ends, or at once if no thread can be started.
     """
     result: Future[T] = Future()
     result.set_running_or_notify_cancel()
@@ -65,10 +66,11 @@ def start(work: Callable[[], T]) -> "Future[T]":
 
 
 class StoreThreads:
-    """Calls of the artifact store by the API, in few threads that nothing else needs. Who waits for one takes none.
+    """Threads in which the API calls the artifact store. They are few, and nothing else uses them. A call that waits
+    for a free thread occupies no thread.
 
     Args:
-        seconds: for one call, waiting for a thread included.
+        seconds: time limit of one call, including the wait for a thread.
     """
 
     def __init__(self, seconds: float = CALL_SECONDS, threads: int = THREADS) -> None:
@@ -76,7 +78,7 @@ class StoreThreads:
         self._free = asyncio.Semaphore(threads)
 
     async def call(self, work: Callable[..., T], *arguments: object) -> T:
-        """The result of ``work``.
+        """Call ``work`` in one of the threads, and return its result.
 
         Raises:
             Unavailable: the store does not answer in time.

@@ -1,4 +1,4 @@
-"""Bring stored specs to this version of the vocabulary, and what was computed from them with it."""
+"""Upgrade of stored specs to the present version, and of everything that was computed from them."""
 
 import logging
 from typing import Any
@@ -23,11 +23,11 @@ SpecTable = type[Experiment] | type[SubmittedResult]
 
 
 def upgrade_specs(session: Session) -> None:
-    """Rewrite experiments and submitted results whose spec is of an older version, and pool the entries anew that this
-    moves.
+    """Upgrade the specs of experiments and submitted results that have an older version, and pool again the leaderboard
+    entries that this changes.
 
-    One that cannot be read, as of a plug-in that is not installed, stays as it is and off the boards; the next call
-    tries it again.
+    A spec that cannot be read, for example because its plug-in is not installed, stays unchanged and is not on the
+    boards. The next call tries it again.
     """
     for id, fingerprint, stored in session.execute(_outdated(Experiment)).all():
         spec = _read(id, stored)
@@ -48,7 +48,7 @@ def upgrade_specs(session: Session) -> None:
 
 
 def has_old_specs(session: Session) -> bool:
-    """Tell if there are specs to upgrade."""
+    """Tell if there are stored specs of an older version."""
     kinds: tuple[SpecTable, ...] = (Experiment, SubmittedResult)
     return any(session.execute(_outdated(kind).limit(1)).first() is not None for kind in kinds)
 

@@ -11,5 +11,5 @@ def has_password(text: str) -> bool:
 
 
 def without_password(text: str) -> str:
-    """The text to be shown or logged: names and passwords in its addresses are left out."""
+    """Remove names and passwords from the addresses in a text, so that it can be shown or logged."""
     return SECRET.sub("", text)

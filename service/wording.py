@@ -15,21 +15,21 @@ THIN = "\u202f"  # between the thousands; it does not break
 
 
 def value(number: float | None, metric: str) -> str:
-    """A value of a metric: 95.38%, or 1.3842."""
+    """Value of a metric as text: 95.38%, or 1.3842."""
     if number is None:
         return DASH
     return f"{number * 100:.2f}%" if is_share(metric) else _four(number)
 
 
 def level(number: float | None, metric: str) -> str:
-    """A round value, such as a target: 90%."""
+    """Round value of a metric, such as a target, as text: 90%."""
     if number is None:
         return DASH
     return f"{number * 100:g}%" if is_share(metric) else f"{number:g}"
 
 
 def interval(limits: Sequence[float | None] | None, metric: str) -> str:
-    """Between which values it may be: 95.15 – 95.63; or that the seeds do not differ."""
+    """Confidence interval of a value as text: 95.15 – 95.63. If the seeds do not differ, the text says so."""
     if limits is None:
         return "no interval"
     return NO_SPREAD if _is_one(limits) else span(limits, metric)
@@ -50,7 +50,7 @@ def span(limits: Sequence[float | None], metric: str) -> str:
 
 
 def _ever_longer(numbers: Sequence[float]) -> Iterator[Sequence[str]]:
-    """Numbers with more and more digits behind the point."""
+    """Format numbers repeatedly, each time with one more digit behind the point."""
     return ([f"{number:.{digits}f}" for number in numbers] for digits in range(3, 16))
 
 
@@ -63,7 +63,7 @@ def _is_one(limits: Sequence[float | None]) -> bool:
 
 
 def difference(number: float | None, metric: str, unit: str = "") -> str:
-    """A signed difference: +1.30 points, or −0.0210 bits."""
+    """Signed difference as text: +1.30 points, or −0.0210 bits."""
     if number is None:
         return DASH
     text = f"{number * 100:+.2f} points" if is_share(metric) else f"{_signed(number)}{f' {unit}' if unit else ''}"
@@ -71,12 +71,12 @@ def difference(number: float | None, metric: str, unit: str = "") -> str:
 
 
 def distance(number: float, metric: str, unit: str = "") -> str:
-    """A difference without its sign: 1.30 points."""
+    """Difference without its sign, as text: 1.30 points."""
     return difference(abs(number), metric, unit).removeprefix("+")
 
 
 def difference_interval(limits: Sequence[float] | None, metric: str) -> str:
-    """Between which differences it may be: 1.02 – 1.61, or −0.12 – +0.30."""
+    """Confidence interval of a difference as text: +1.02 – +1.61, or −0.12 – +0.30."""
     if limits is None:
         return "no interval"
     low, high = (difference(limit, metric).removesuffix(" points") for limit in limits)
@@ -84,7 +84,7 @@ def difference_interval(limits: Sequence[float] | None, metric: str) -> str:
 
 
 def steps(number: float | None) -> str:
-    """Steps: 11 000; 32.5 where a median lies between two."""
+    """Number of steps as text: 11 000. A median that lies between two steps: 32.5."""
     if number is None:
         return DASH
     places = 1 if abs(number) % 1 == HALF else 0
@@ -92,7 +92,7 @@ def steps(number: float | None) -> str:
 
 
 def seconds(number: float | None) -> str:
-    """A span of time: 6.1 s, 2 min 5 s, 1 h 12 min, 3 d 4 h."""
+    """Span of time as text: 6.1 s, 2 min 5 s, 1 h 12 min, 3 d 4 h."""
     if number is None:
         return DASH
     if number < 59.5:
@@ -111,14 +111,14 @@ def ratio(number: float | None) -> str:
 
 
 def ratio_interval(limits: Sequence[float | None] | None) -> str:
-    """Between which ratios it may be: 2.60 – 4.00."""
+    """Confidence interval of a ratio as text: 2.60 – 4.00."""
     if limits is None:
         return "no interval"
     return f" {DASH} ".join("unknown" if limit is None else ratio(limit).removeprefix("×") for limit in limits)
 
 
 def time_interval(limits: Sequence[float | None] | None, by: Literal["steps", "seconds"]) -> str:
-    """Between which times a median may be: 95% interval 9 500 – 12 000."""
+    """Confidence interval of a median time as text: 95% interval 9 500 – 12 000."""
     if limits is None:
         return "no interval"
     written = steps if by == "steps" else seconds
@@ -149,7 +149,7 @@ def size(number: int) -> str:
 
 
 def share(number: float | None) -> str:
-    """A share in whole per cent: 40%."""
+    """Share in whole per cent, as text: 40%."""
     return DASH if number is None else f"{number * 100:.0f}%"
 
 
@@ -166,29 +166,29 @@ def entries(measured: int, claims: int) -> str:
 
 
 def in_words(number: int) -> str:
-    """Small numbers as words: three."""
+    """Write a small number as a word: three. Larger numbers are written in digits."""
     return WORDS[number] if number < len(WORDS) else str(number)
 
 
 def moment(at: datetime | None) -> str:
-    """A moment: 21 Nov 2026, 14:02 UTC."""
+    """Time as text: 21 Nov 2026, 14:02 UTC."""
     return DASH if at is None else f"{at.astimezone(UTC):%d %b %Y, %H:%M} UTC".lstrip("0")
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: a, b and c."""
+    """Join names for a sentence: a, b and c."""
     return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
 def figure(number: float | None) -> str:
-    """A number of an analysis, of any size: 0.613, 4.2e-14."""
+    """Number of any size, from an analysis, as text: 0.613, 4.2e-14."""
     if number is None:
         return DASH
     return f"{number:.3g}" if number == 0 or 1e-3 <= abs(number) < 1e4 else f"{number:.1e}"
 
 
 def option(content: Any) -> str:
-    """The value of an option as a spec has it."""
+    """Value of a spec's option as text."""
     if isinstance(content, bool):
         return "true" if content else "false"
     if content is None:
@@ -201,12 +201,12 @@ def option(content: Any) -> str:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """A choice that is called what it is."""
+    """Value and label of a form's choice; both are the same text."""
     return text, text
 
 
 def rank_interval(limits: Sequence[int] | None) -> str:
-    """The ranks that an entry may truly have: 2–3."""
+    """Range of the ranks that an entry may truly have, as text: 2–3."""
     if limits is None:
         return ""
     low, high = limits
@@ -214,7 +214,7 @@ def rank_interval(limits: Sequence[int] | None) -> str:
 
 
 def _four(number: float) -> str:
-    """Four figures behind the point of small numbers, fewer of large ones."""
+    """Format a number with four digits behind the point if it is small, and with fewer if it is large."""
     return f"{number:.4f}" if abs(number) < 10 else f"{number:.2f}" if abs(number) < 1000 else steps(number)
 
 

@@ -1,8 +1,9 @@
 """Check of the language: ``python -m tools.words`` prints each fault as ``file:line: what to mend``.
 
-It holds what a machine can of docs/develop/words.md: the first word of a docstring, the length of sentences, the names
-of modules, and the subjects of commits. ``words_left.txt`` names the files with faults of before, and their number. The
-list only shrinks: more faults than it says fail, and so do fewer, until the list says so (``--update``).
+It checks the rules of docs/develop/words.md that a machine can check: the first word of a docstring, the length of
+sentences, the names of modules, and the subjects of commits. ``words_left.txt`` lists the files with older faults, and
+how many each has. The list only shrinks. A file with more faults than listed fails; so does a file with fewer, until
+``--update`` has corrected the list.
 """
 
 import ast
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 LEFT = Path(__file__).with_name("words_left.txt")
 MOST_WORDS = 30  # in a sentence
 SUBJECT_LENGTH = 72
-COMMITS = 20  # so many of the newest are read
+COMMITS = 20  # newest commits whose subjects are read
 
 NO_FIRST_WORD = re.compile(
     r"(Of|With|Without|Whose|What|Whether|Which|Who|Whom|How|The same|That|Those|From|By|To|In|For|At|On|As|If|When|"
@@ -30,7 +31,7 @@ PARTICIPLES = {"kept", "written", "aside", "warm", "drawn", "taken", "given", "t
 
 
 class Fault(NamedTuple):
-    """Fault of the language."""
+    """Fault of the language: its place, and advice how to mend it."""
 
     file: str
     line: int
@@ -38,7 +39,7 @@ class Fault(NamedTuple):
 
 
 def main(arguments: list[str]) -> int:
-    """Print the faults that are not on the list; returns 1 if there are any, or if the list is too long."""
+    """Print the faults that are not in ``words_left.txt``; return 1 if there are any, or if the list is too long."""
     found = list(faults())
     counts = Counter(fault.file for fault in found)
     if arguments == ["--update"]:
@@ -55,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 
 def faults() -> Iterator[Fault]:
-    """Faults of all files that git knows, and of the newest commits."""
+    """Find the faults of all Python files that git knows, and of the newest commits."""
     for name in _git("ls-files", "-z", "*.py").split("\0"):
         if name and (ROOT / name).exists():
             yield from faults_of(name, (ROOT / name).read_text(encoding="utf-8"))
@@ -65,7 +66,7 @@ def faults() -> Iterator[Fault]:
 
 
 def faults_of(name: str, source: str) -> Iterator[Fault]:
-    """Faults of a module: its name, and its docstrings."""
+    """Find the faults of a module: in its name, and in its docstrings."""
     stem = Path(name).stem.removeprefix("test_").strip("_")
     last = stem.rpartition("_")[2]
     if last in PARTICIPLES or (last.endswith("ed") and last not in NAMES):
@@ -86,14 +87,14 @@ def _faults_of_docstring(text: str) -> Iterator[str]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Sentences of a docstring. Code blocks, tables and formulas on lines of their own are none."""
+    """Split a docstring into sentences. Lists, tables, and indented code and formulas are left out."""
     for paragraph in re.split(r"\n\s*\n", text):
         lines = [line for line in paragraph.splitlines() if not re.match(r"\s{4}|\||[-*] ", line)]
         yield from (part.strip() for part in re.split(r"(?<=[.:;?!])\s", " ".join(lines)) if part.strip())
 
 
 def fault_of_subject(subject: str) -> str | None:
-    """Advice on a commit's subject; None if it is well."""
+    """Advice on the subject of a commit; None if the subject follows the rules."""
     if len(subject) > SUBJECT_LENGTH:
         return f"a subject has at most {SUBJECT_LENGTH} characters"
     first = subject.split(" ")[0]

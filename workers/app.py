@@ -1,4 +1,6 @@
-"""The worker as a process: Celery receives notifications, a thread sends heartbeats, a fork server stays warm."""
+"""The worker as a process: Celery receives notifications, a thread sends heartbeats, and a fork server is ready to
+start training processes.
+"""
 
 import logging
 import math
@@ -25,7 +27,7 @@ from workers import fork_server, kernels, node, tasks
 from workers.notifications import NotificationConsumer
 from workers.settings import WorkerSettings
 
-CODE_SECONDS = 10.0  # between two looks at the code that this machine has
+CODE_SECONDS = 10.0  # between two checks of this machine's code
 log = logging.getLogger(__name__)
 
 
@@ -33,18 +35,19 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
     """Serve until SIGTERM or SIGINT; a run in training is given back with a checkpoint.
 
     Args:
-        worker_id: the id that the process which started this one gave it; None for a new one.
-        follow_stdin: wait for one byte on standard input before starting, and stop when standard input closes, as it
-            does when the parent dies.
+        worker_id: id that the parent process gave this worker; None for a new id.
+        follow_stdin: wait for one byte on standard input before starting, and stop when standard input closes, which
+            happens when the parent process dies.
 
     Raises:
-        StartupError: nothing can be trained on the device, or see ``service.processes.startup``.
+        StartupError: nothing can be trained on the device, or the process cannot work here (see
+            ``service.processes.startup``).
     """
     db = prepare(settings)
     identity = node.identify(settings.device or node.choose_device(), worker_id)
     celery = make_celery(settings)
     notifier = Notifier(celery)
-    warnings.simplefilter("ignore", SecurityWarning)  # of root and pickle; our messages are JSON
+    warnings.simplefilter("ignore", SecurityWarning)  # about root and pickle; our messages are JSON
     setup_logging.connect(lambda **_: None, weak=False)  # Celery leaves logging as it is
     heartbeats = Heartbeats(db, settings, identity)
     try:
@@ -52,7 +55,7 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
             if not os.read(sys.stdin.fileno(), 1):
                 return
             threading.Thread(target=_stop_when_stdin_closes, name="parent", daemon=True).start()
-        is_there = identity.device == "cpu"  # a GPU may not be, and nobody should wait for a worker that ends
+        is_there = identity.device == "cpu"  # a GPU may be missing; then nobody should wait for this worker
         if is_there:
             heartbeats.start()
         device = fork_server.look_for(identity.device)
@@ -96,8 +99,9 @@ def run_worker(settings: WorkerSettings, *, worker_id: str | None = None, follow
 
 
 class Heartbeats:
-    """Says now and then that the worker is alive, and what it is; from a thread of its own, which also keeps the fork
-    server running."""
+    """Sends heartbeats from a thread of its own: the worker is alive, and what it is. The thread also keeps the fork
+    server running.
+    """
 
     def __init__(self, db: Database, settings: WorkerSettings, identity: WorkerIdentity) -> None:
         self._db, self._settings, self._identity = db, settings, identity
@@ -111,12 +115,12 @@ class Heartbeats:
         self._thread.start()
 
     def tell(self, identity: WorkerIdentity) -> None:
-        """More is known of the worker; the next heartbeat, which says so, is due at once."""
+        """Take the worker's identity, of which more is known now, and send it in a heartbeat at once."""
         self._identity = identity
         self._due.set()
 
     def stop(self) -> None:
-        """Take the worker off the list, if it is on it."""
+        """Remove the worker from the database's list of workers, if it is there, and end the thread."""
         self._gone.set()
         self._due.set()
         if self._thread.is_alive():
@@ -139,12 +143,14 @@ class Heartbeats:
                     return
             try:
                 fork_server.start()
-            except OSError as error:  # of processes, files or memory
+            except OSError as error:  # processes, files or memory ran out
                 log.warning("no fork server: %s", error)
             self._due.wait(self._settings.heartbeat_seconds)
 
     def _told(self, session: Session) -> WorkerIdentity:
-        """The worker as it is now. On a GPU the GPU's own memory counts, on the CPU what the machine gives."""
+        """Identity of the worker as it is now. On a GPU its memory is the GPU's own, on the CPU what the machine gives
+        a training.
+        """
         now = replace(self._identity, code=self._code, code_at=self._code_at)
         if now.device == "cpu":
             return replace(now, memory=node.memory_for_training(session, self._settings, now))

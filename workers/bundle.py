@@ -1,12 +1,12 @@
-"""A checkpoint as it is stored: the training's state, what it began on, and its measurements that may not be in the
-database yet.
+"""Checkpoint as it is stored: the state of the training, the machine and code on which it began, and measurements that
+may not be in the database yet.
 
 So a run that resumes has no gap in its curves, whenever it was killed: each measurement is in the database or in every
 checkpoint written since. The alternative, to write a checkpoint only when its measurements are stored, would leave a
 run without checkpoints while the database does not answer.
 
-Layout: one line (the SHA-256 of the rest of the line, a space, start and measurements as JSON), then what ``normcore``
-wrote.
+Layout: one line (the SHA-256 of the rest of the line, a space, start and measurements as JSON), then the state, as
+``normcore`` wrote it.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ class Bundle:
     """Content of a checkpoint.
 
     Attributes:
-        state: of the training; whether it is whole, ``normcore`` checks when it reads it.
-        start: what the training began on.
-        measured: what may not be in the database yet.
+        state: state of the training; ``normcore`` checks that it is whole when it reads it.
+        start: machine and code on which the training began.
+        measured: measurements that may not be in the database yet.
     """
 
     state: bytes
@@ -38,14 +38,14 @@ class Bundle:
 
 
 def pack(bundle: Bundle) -> bytes:
-    """The bundle as bytes."""
+    """Write a checkpoint as bytes."""
     rows = [[m.step, m.seconds, dict(m.values)] for m in bundle.measured]
     line = json.dumps({"start": asdict(bundle.start), "measured": rows}).encode()
     return b" ".join((_sha256(line), line)) + b"\n" + bundle.state
 
 
 def unpack(blob: bytes) -> Bundle:
-    """Unpack the arguments of ``pack``.
+    """Read a checkpoint from the bytes that ``pack`` wrote.
 
     Raises:
         TornBundle: the first line is not what ``pack`` wrote.

@@ -12,16 +12,19 @@ KEPT = 2  # if the newest is torn, the run resumes from the one before
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Past of a run in the database when an attempt starts; see ``service.experiments.lifecycle.Claim``."""
+    """Earlier attempts of a run, as they are in the database when a new attempt starts; see
+    ``service.experiments.lifecycle.Claim``.
+    """
 
     started_attempt: int
     resumed_from: int
 
     def allows(self, attempt: int, step: int) -> bool:
-        """Tell if all measurements up to this checkpoint are in the database or in the checkpoint.
+        """Tell if a checkpoint can be used: all measurements up to its step must be in the database or in the
+        checkpoint.
 
         When an attempt starts at a step, measurements after that step are deleted. An earlier attempt that did not
-        notice may have written checkpoints after that step; without those measurements, they cannot be used.
+        notice this may have written checkpoints after that step. Their measurements are lost, so they cannot be used.
         """
         return attempt >= self.started_attempt or step <= self.resumed_from
 
@@ -29,8 +32,8 @@ class Past:
 class Checkpoints:
     """The checkpoints of one run, as one attempt sees them.
 
-    The first is due after the first measurement, so that a run with results never starts again from the beginning; then
-    one every ``every_seconds``.
+    The first checkpoint is due after the first measurement, so that a run with results never starts again from the
+    beginning. Then a checkpoint is due every ``every_seconds``.
     """
 
     def __init__(self, store: Artifacts, run_id: str, attempt: int, past: Past, every_seconds: float) -> None:
@@ -40,14 +43,18 @@ class Checkpoints:
         self._first = True
 
     def is_due(self, *, measured: bool) -> bool:
-        """Tell if a checkpoint is due. ``measured``: this process has measured something."""
+        """Tell if a checkpoint is due.
+
+        Args:
+            measured: whether this process has measured something.
+        """
         return (self._first and measured) or time.monotonic() - self._last >= self._every
 
     def write(self, step: int, content: bytes) -> None:
-        """Store a checkpoint and drop those that are no longer needed; later attempts' stay.
+        """Store a checkpoint, and remove checkpoints that are no longer needed. Checkpoints of later attempts stay.
 
         Raises:
-            OSError: the store is full, read-only or away.
+            OSError: the store is full, is read-only, or does not answer.
         """
         self._store.write(self._run_id, self._attempt, f"checkpoint-{step:012d}.pt", content)
         stored = [c for c in _checkpoints(self._store, self._run_id) if c.attempt <= self._attempt]
@@ -58,7 +65,7 @@ class Checkpoints:
         self._last, self._first = time.monotonic(), False
 
     def newest_first(self) -> Iterator[tuple[str, bytes]]:
-        """Names and contents of those that the run may resume from."""
+        """Yield names and contents of the checkpoints that the run may resume from, the newest first."""
         for checkpoint in _checkpoints(self._store, self._run_id):
             if self._is_usable(checkpoint):
                 try:

@@ -50,7 +50,7 @@ def work(job: Job, worker: Connection) -> None:
 def _execute(
     job: Job, worker: Connection, stop: threading.Event, unstored: Unstored
 ) -> RunFinished | Analysed | Stopped | Troubled | Failed | CodeChanged:
-    """The message that says how the run ended."""
+    """Execute the run, and return the message that says how it ended."""
     try:
         training_log.write_to(job.log)
         if job.changed:
@@ -79,7 +79,7 @@ def _execute(
 
 
 def _listen(worker: Connection, unstored: Unstored) -> None:
-    """Receive which measurements are stored; exit when the worker is gone."""
+    """Receive messages about which measurements are stored; exit when the worker is gone."""
     try:
         while True:
             message = worker.recv()

@@ -1,5 +1,5 @@
-"""The fork server that training processes are forked from. It has imported torch but never used it, so that a run
-starts within milliseconds in a process of its own, and no process that has used CUDA is ever forked.
+"""The fork server, from which training processes are forked. It has imported torch but never used it. So a run starts
+within milliseconds in a process of its own, and no process that has used CUDA is ever forked.
 
 Importing torch takes seconds, so the server is started first of all; this module therefore imports almost nothing.
 """
@@ -25,17 +25,17 @@ context = multiprocessing.get_context("forkserver")
 
 
 def start() -> None:
-    """Start the fork server, again if it died meanwhile."""
+    """Start the fork server, or start it again if it died."""
     context.set_forkserver_preload(list(WARM))
     forkserver.ensure_running()
 
 
 def restart(device: str) -> None:
-    """End the fork server, start another, which imports the code that lies there now, and wait until it has done so. No
-    process that was forked from the first may be at work.
+    """End the fork server and start another, which imports the code as it is now; wait until it has done so. No process
+    that was forked from the old server may be at work.
 
     Raises:
-        OSError, EOFError: no process can be started, for want of memory, files or processes.
+        OSError, EOFError: no process can be started, because memory, files or processes ran out.
     """
     server: Any = forkserver._forkserver
     if server._forkserver_pid is not None:
@@ -49,16 +49,16 @@ class Device(NamedTuple):
     """A device that can be used.
 
     Attributes:
-        memory: bytes of a GPU's own memory; None of the CPU.
+        memory: bytes of a GPU's own memory; None for the CPU.
     """
 
     memory: int | None
 
 
 def look_for(device: str) -> Device | None:
-    """Wait until the fork server has imported torch, and look for a device; None if it cannot be used.
+    """Wait until the fork server has imported torch, and look for a device. None if the device cannot be used.
 
-    Otherwise a claimed run's lease could expire while torch is still being imported.
+    Without the wait, a claimed run's lease could expire while torch is still being imported.
     """
     ours, theirs = context.Pipe(duplex=False)
     first = context.Process(target=_look_for, args=(device, theirs), daemon=True)
@@ -75,7 +75,7 @@ def look_for(device: str) -> Device | None:
 
 
 def _look_for(device: str, asker: Connection) -> None:
-    """Runs in a process of its own, because torch must not use the device in the fork server."""
+    """Look for a device, in a process of its own, because torch must not use the device in the fork server."""
     from normcore.environment import memory_of, usable_device
 
     try:
@@ -85,7 +85,7 @@ def _look_for(device: str, asker: Connection) -> None:
 
 
 def work(job: "Job", worker: Connection) -> None:
-    """Runs in the training process; imports there what the worker must not."""
+    """Execute a run in the training process. The import stands here, because the worker must not import torch."""
     from workers import child
 
     child.work(job, worker)

@@ -1,8 +1,8 @@
 """Trials of the fused kernels on a worker's GPU before it claims its first run, once for each kind of device.
 
-Each cell and method is tried in a process of its own: what kills or hangs it costs this pair alone. Only what a trial
-found is kept. What broke one, want of memory or of a compiler as well as a kernel that never ends, is logged, and the
-pair is tried again by the next worker that starts.
+Each pair of cell and method is tried in a process of its own, so a crash or a hang affects only this pair. Only
+verdicts are stored. A trial may break for lack of memory or a compiler, or because a kernel never ends. Then the cause
+is logged, and the next worker that starts tries the pair again.
 """
 
 import logging
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TRIAL_SECONDS = 900.0  # in which a trial ends that ends at all, compilation of all its kernels included
+TRIAL_SECONDS = 900.0  # longest time of a trial, with the compilation of all its kernels
 BEGUN = "begun"
-MOST_IN_A_ROW = 3  # trials that break: what breaks them is not the kernel
+MOST_IN_A_ROW = 3  # broken trials: then the cause is not the kernel
 
 Pair = tuple[str, str]
 Trial = Callable[[Pair, str], "Verdict"]
 
 
 class Known(NamedTuple):
-    """Known facts about the kernels on a device."""
+    """Results of the trials on a device: pairs of cell and method without a verdict, pairs with wrong numbers, and a
+    summary.
+    """
 
     untried: list[Pair]
     wrong: list[Pair]
@@ -35,14 +37,15 @@ class Known(NamedTuple):
 
 
 def try_all(device: str, trial: Trial | None = None, trial_seconds: float = TRIAL_SECONDS) -> str | None:
-    """Have every cell and method tried that was not tried on such a device, and log what was found.
+    """Try every pair of cell and method that was not yet tried on this kind of device, and log the results.
 
     Args:
-        trial: what is done in a process for each; that of ``normcore.kernels.gpu.check`` by default.
-        trial_seconds: in which a trial ends that ends at all.
+        trial: function that tries a pair in a process of its own; by default the trial of
+            ``normcore.kernels.gpu.check``.
+        trial_seconds: longest time of a trial; a longer one counts as hanging.
 
     Returns:
-        Why not all can be asked for by name; None if all can.
+        Reason why runs cannot ask for all fused kernels by name here; None if they can.
     """
     try:
         before = _known(device)
@@ -50,7 +53,7 @@ def try_all(device: str, trial: Trial | None = None, trial_seconds: float = TRIA
             log.info("trying fused kernels on this kind of device, the first time; it takes some minutes")
             _try(before.untried, device, trial or _trial, trial_seconds)
         known = _known(device)
-    except (OSError, EOFError) as error:  # of processes, files or memory
+    except (OSError, EOFError) as error:  # processes, files or memory ran out
         log.warning("fused kernels cannot be tried here: %s: %s", type(error).__name__, error)
         return "they cannot be tried"
     log.info("fused kernels on this device: %s", known.summary)
@@ -71,7 +74,7 @@ def _try(pairs: list[Pair], device: str, trial: Trial, seconds: float) -> None:
 
 
 def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str | None:
-    """Reason why a trial broke; None if it gave a verdict, which is kept."""
+    """Try a pair. Return the reason why the trial broke; None if it gave a verdict, which is stored."""
     with working(_try_one, pair, device, trial) as aside:
         try:
             why: str | None = aside.told()
@@ -85,7 +88,7 @@ def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str 
 
 
 def _try_one(worker: Connection, pair: Pair, device_name: str, trial: Trial) -> None:
-    """Runs in a process of its own."""
+    """Try a pair, in a process of its own."""
     from normcore.environment import usable_device
     from normcore.kernels import gpu_verdicts
 
@@ -101,9 +104,10 @@ def _try_one(worker: Connection, pair: Pair, device_name: str, trial: Trial) -> 
 
 
 def _known(device: str) -> Known:
-    """
+    """Read the results of the trials, in a process of its own.
+
     Raises:
-        ChildProcessError: the process that looks ended before it told.
+        ChildProcessError: that process ended before it sent the results.
     """
     with working(_look, device) as aside:
         known: Known = aside.told()
@@ -111,7 +115,7 @@ def _known(device: str) -> Known:
 
 
 def _look(worker: Connection, device_name: str) -> None:
-    """Runs in a process of its own."""
+    """Send the results of the trials to the worker, from a process of its own."""
     from normcore.environment import usable_device
     from normcore.kernels import gpu_verdicts
 

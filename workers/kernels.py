@@ -1,4 +1,6 @@
-"""The fused kernels of a worker's device, compiled or tried before it claims its first run, once on a machine."""
+"""Fused kernels of a worker's device. They are compiled or tried once on a machine, before the worker claims its first
+run.
+"""
 
 import logging
 import os
@@ -19,10 +21,11 @@ COMPILING = "compiling"
 
 
 def prepare(device: str) -> str | None:
-    """Have the kernels that runs on this device will need, and say in the log if that takes the compiler.
+    """Prepare the fused kernels for a device: compile them for the CPU, or try them on a GPU. The log says so if this
+    takes the compiler.
 
     Returns:
-        Why runs that ask for fused kernels by name must go elsewhere; None if they may come.
+        Reason why this worker cannot take runs that ask for fused kernels by name; None if it can.
     """
     if device != "cpu":
         missing = missing_for_triton() or try_all(device)
@@ -31,7 +34,7 @@ def prepare(device: str) -> str | None:
         return missing
     try:
         missing = _compiled()
-    except (OSError, EOFError) as error:  # of processes, files or memory
+    except (OSError, EOFError) as error:  # processes, files or memory ran out
         missing = f"no process to compile them can be started: {type(error).__name__}: {error}"
     if missing is not None:
         log.warning("no fused kernels here, so recurrent networks run by the reference, more slowly: %s", missing)
@@ -39,7 +42,9 @@ def prepare(device: str) -> str | None:
 
 
 def missing_for_triton() -> str | None:
-    """Missing packages for the kernels on GPUs; None if all are there."""
+    """Missing requirement of the fused kernels on GPUs (triton, a C compiler or Python's headers), with how to install
+    it. None if all are there.
+    """
     try:
         installed = version("triton")
     except PackageNotFoundError:
@@ -50,7 +55,9 @@ def missing_for_triton() -> str | None:
 
 
 def _missing_c_compiler() -> str | None:
-    """Triton looks for one where it starts its first kernel, and takes what CC names as it stands."""
+    """Message that there is no C compiler; None if there is one. Triton looks for a compiler when it starts its first
+    kernel, and uses the command in ``CC`` unchanged.
+    """
     named = os.environ.get("CC")
     if any(map(shutil.which, ["gcc", "clang"] if named is None else [named])):
         return None
@@ -59,7 +66,7 @@ def _missing_c_compiler() -> str | None:
 
 
 def _missing_headers() -> str | None:
-    """Triton compiles its launchers against them."""
+    """Message that Python's headers are missing; None if they are there. Triton compiles its launchers against them."""
     header = Path(sysconfig.get_path("include"), "Python.h")
     return None if header.exists() else f"there is no {header}; install it (Debian: apt install python3-dev)"
 
@@ -77,7 +84,7 @@ def _compiled() -> str | None:
 
 
 def _compile(worker: Connection) -> None:
-    """Runs in a process of its own."""
+    """Compile the kernels, in a process of its own."""
     from normcore.kernels.cpu.compiler import stop
     from normcore.kernels.cpu.load import KernelsMissing
     from normcore.kernels.cpu.load import prepare as prepare_all

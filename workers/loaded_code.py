@@ -1,7 +1,7 @@
-"""The code that the fork server has imported, and whether its files have changed since then.
+"""Record of the code that the fork server has imported, to notice files that have changed since then.
 
-The fork server imports this module first and records the files before it imports anything else: an edit during the
-imports counts as a change, too. Training processes are forked from it and inherit the record.
+The fork server imports this module first, and so records the files before it imports anything else: an edit during the
+imports counts as a change, too. Training processes are forked from the fork server and inherit the record.
 """
 
 import hashlib
@@ -23,7 +23,9 @@ Files = dict[str, State | None]  # by path; None for a file that is not there
 
 
 class LoadedCode:
-    """Source files of the project, of packages with plug-ins, and of modules outside the installed packages."""
+    """Source files at the time of the import: of the project, of packages with plug-ins, and of modules outside the
+    installed packages.
+    """
 
     def __init__(self) -> None:
         points = [point for kind in KINDS for point in entry_points(group=f"normbench.{kind}")]
@@ -34,7 +36,7 @@ class LoadedCode:
         self._digests = {path: _digest(path) for path in self._folders}
 
     def add_imported(self) -> None:
-        """Record modules that were imported from elsewhere, as from a folder on PYTHONPATH."""
+        """Record modules that were imported from other places, such as a folder on PYTHONPATH."""
         for module in list(sys.modules.values()):
             path = getattr(module, "__file__", None)
             if path is not None and path not in self._folders and not _is_installed(path):
@@ -45,7 +47,9 @@ class LoadedCode:
                     self._modules[path] = None
 
     def changed(self) -> tuple[str, ...]:
-        """Paths of files that are not what was imported; new and removed files of the folders are among them."""
+        """Paths of files that differ from what was imported. Files that were added to the folders or removed from them
+        count, too.
+        """
         before = {**self._folders, **self._modules}
         now = {**self._in_folders(), **{path: state_of(path) for path in self._modules}}
         if now == before:
@@ -63,7 +67,7 @@ class LoadedCode:
 def _digest(path: str) -> str | None:
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:  # it is not there
+    except OSError:  # the file is not there
         return None
 
 

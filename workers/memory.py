@@ -1,7 +1,8 @@
 """The memory of this machine that a worker gives a training, and what happens if a training wants more.
 
-On the CPU an allocation beyond it fails in the training process, which can then say so. What grows past it nevertheless
-is killed by its worker, or by the kernel, whose first victim a training is.
+On the CPU an allocation beyond this limit fails in the training process, which can then report it. A training that
+exceeds the limit nevertheless is killed by its worker, or by the kernel, which kills trainings before all other
+processes.
 """
 
 import errno
@@ -13,18 +14,19 @@ from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 CGROUPS, OWN_CGROUPS, VMSTAT = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc/vmstat")
-RESERVE = (640 << 20, 2 << 30)  # bytes for all else on the machine: an eighth of it, within these
+RESERVE = (640 << 20, 2 << 30)  # bytes for the rest of the machine: an eighth of its memory, within these limits
 FIRST_VICTIM = 1000  # the highest oom_score_adj
 WORDS = ("can't allocate memory", "Cannot allocate memory", "out of memory", "std::bad_alloc", "ALLOC_FAILED")
-TO_BLAME = 0.75  # of what a training may take: one that took less was killed because of others
+TO_BLAME = 0.75  # share of its limit; a training that took less was killed because of others
 
 
 def for_training(limit: int | None, workers: Iterable[int]) -> int:
-    """Bytes that a training may take: the setting's, or a worker's equal share of the machine or its cgroup.
+    """Bytes that a training may take: ``limit`` if it is set; else an equal share, for each worker, of the memory of
+    the machine or its cgroup.
 
     Args:
-        limit: the setting.
-        workers: process ids of the workers that are registered on this machine. Those that are gone take no share.
+        limit: the setting ``memory_limit``.
+        workers: process ids of the workers that are registered on this machine. Workers that are gone take no share.
     """
     if limit is not None:
         return limit
@@ -40,14 +42,15 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # another user's
+    except OSError:  # the process belongs to another user
         return True
     return True
 
 
 def cgroup_limits(root: Path = CGROUPS, own: Path = OWN_CGROUPS) -> list[int]:
-    """The limits of this process' control groups, of version 1 and 2, and of those around them. In a container the
-    path that the kernel tells may not exist below ``root``; then the root's own limit is the container's."""
+    """Memory limits of this process' control groups, of version 1 and 2, and of their parents. In a container, the path
+    that the kernel gives may not exist below ``root``; then the limit of ``root`` is the container's.
+    """
     found = []
     for line in _text(own).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -59,8 +62,9 @@ def cgroup_limits(root: Path = CGROUPS, own: Path = OWN_CGROUPS) -> list[int]:
 
 
 def restrict(memory: int, device: str) -> None:
-    """Bound this process, a training, to so many bytes, and let the kernel kill it before all others. CUDA reserves
-    far more than it uses, so a training on a GPU has no bound but its worker's watch."""
+    """Limit this training process to ``memory`` bytes, and let the kernel kill it before all other processes. CUDA
+    reserves far more than it uses, so on a GPU only the worker watches the memory.
+    """
     with suppress(OSError):  # not Linux
         Path("/proc/self/oom_score_adj").write_text(str(FIRST_VICTIM))
     if device == "cpu":
@@ -70,7 +74,7 @@ def restrict(memory: int, device: str) -> None:
 
 
 def forgive() -> None:
-    """Lift the bound, so that a training that has reached it can tell."""
+    """Lift the memory limit, so that a training that has reached the limit can report it."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
@@ -81,8 +85,8 @@ def _set_data_limit(size: int) -> None:
 
 
 def ran_out(error: BaseException) -> bool:
-    """Tell if an error says that there is no memory, or was raised because of one that does: Python's, torch's, the
-    kernel's or CUDA's.
+    """Tell if an error says that memory ran out, or was raised because of such an error. The error may be Python's,
+    torch's, the operating system's or CUDA's, or come from our kernels.
     """
     return _says_so(error) or any(ran_out(cause) for cause in (error.__cause__, error.__context__) if cause)
 
@@ -99,12 +103,13 @@ class MemoryWatch:
     """Memory of a training, as its worker sees it.
 
     Args:
-        pid: of the training process.
-        limit: bytes that it may take.
-        vmstat: where the kernel counts the processes that it killed for want of memory, of the whole machine.
+        pid: id of the training process.
+        limit: bytes that the training may take.
+        vmstat: file in which the kernel counts the processes of the whole machine that it killed because memory ran
+            out.
 
     Attributes:
-        peak: the most bytes that it was seen to take.
+        peak: the most bytes that the training was seen to take.
     """
 
     def __init__(self, pid: int, limit: int, vmstat: Path = VMSTAT) -> None:
@@ -113,20 +118,22 @@ class MemoryWatch:
         self._kills = self._kernel_kills()
 
     def excess(self) -> str | None:
-        """Why the training must end; None if it is within its limit, or has ended."""
+        """Reason why the training must end: it takes more memory than its limit. None if it does not, or has ended."""
         taken = _taken(str(self._pid))
         self.peak = max(self.peak, taken)
         return self._compared(taken) if taken > self._limit else None
 
     def killed_by_kernel(self) -> str | None:
-        """Memory that the training took, if the kernel has killed a process for want of memory since it began; else
-        None.
+        """Text with the memory that the training took, if the kernel has killed a process for lack of memory since the
+        training began; else None.
         """
         return self._compared(self.peak) if self._kernel_kills() > self._kills else None
 
     @property
     def is_to_blame(self) -> bool:
-        """Tell if the training took about what it may; if it took far less, other processes have filled the machine."""
+        """Tell if the training took about its memory limit. If it took far less, other processes have filled the
+        machine.
+        """
         return self.peak >= TO_BLAME * self._limit
 
     def _compared(self, taken: int) -> str:
@@ -143,18 +150,20 @@ def in_words(size: int) -> str:
 
 
 def _taken(pid: str) -> int:
-    """Bytes that a process takes from all others. Pages of files do not count: the kernel drops them as it needs."""
+    """Bytes of memory that a process takes. Pages of files do not count, because the kernel drops them when it needs
+    memory.
+    """
     return _status(pid, "RssAnon") + _status(pid, "RssShmem")
 
 
 def _status(pid: str, name: str) -> int:
-    """Bytes that a process' status tells; 0 if it does not tell them."""
+    """Bytes in one field of a process' status; 0 if the field is missing."""
     told = (line.partition(":") for line in _text(Path(f"/proc/{pid}/status")).splitlines())
     return next((int(value.split()[0]) * 1024 for field, _, value in told if field == name), 0)
 
 
 def _text(file: Path) -> str:
-    """The file's content; empty if it is not there."""
+    """Read a file; the text is empty if there is no such file."""
     with suppress(OSError):
         return file.read_text()
     return ""

@@ -21,11 +21,11 @@ class Job:
     Attributes:
         started_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
         model: see ``service.experiments.lifecycle.Claim``.
-        no_kernels: why the training need not look for fused kernels; None if it may.
-        changed: files whose code changed since the worker's last training, so that this process was started anew.
+        no_kernels: reason why the training does not look for fused kernels; None if it may look.
+        changed: files whose code changed since the worker's last training, which is why this process was started anew.
         memory: bytes that the process may take.
-        log: the file for what the process prints.
-        digests: of source files that the worker has read, so that the training need not.
+        log: file for everything that the process prints.
+        digests: digests of source files that the worker has read already, so that the training need not read them.
     """
 
     run_id: str
@@ -49,18 +49,18 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """All measurements up to this step are in the database."""
+    """Message that all measurements up to ``step`` are in the database."""
 
     step: int
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The first update, or the first piece of an analysis, is next.
+    """Message that a training or an analysis has started. Its first update, or its first piece, is next.
 
     Attributes:
-        resumed_from: the step of the checkpoint that the training resumes from, if there is one.
-        measured: the checkpoint's measurements, which may not be in the database yet.
+        resumed_from: the step of the checkpoint that the training resumes from; None without a checkpoint.
+        measured: measurements in the checkpoint, which may not be in the database yet.
         notes: which checkpoints could not be used, and why.
     """
 
@@ -72,7 +72,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a training: updates, their seconds, and the phase of an evaluation."""
+    """Message with the progress of a training: updates, their seconds, and the phase of an evaluation."""
 
     step: int
     seconds: float
@@ -81,17 +81,17 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A checkpoint of this step is stored."""
+    """Message that a checkpoint of ``step`` is stored."""
 
     step: int
 
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The training is complete and its artifacts are stored.
+    """Message that the training is complete and its artifacts are stored.
 
     Attributes:
-        start: what this attempt began on, and those before it.
+        start: machine and code on which this attempt and earlier attempts began.
     """
 
     outcome: Outcome
@@ -102,28 +102,28 @@ class RunFinished:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The training stopped as asked, with a checkpoint at this step; None if it wrote none."""
+    """Message that the training stopped as asked, with a checkpoint at ``step``; None if it wrote no checkpoint."""
 
     step: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Troubled:
-    """A disk, the artifact store or a network does not work. Trying again later may help."""
+    """Message that a disk, the artifact store or a network does not work. Trying again later may help."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The training cannot go on; trying again would not help."""
+    """Message that the training cannot go on; trying again would not help."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class CodeChanged:
-    """The process has imported code that is no longer there, so it does not train.
+    """Message that files were edited after the process imported them, so that it does not train.
 
     Attributes:
         files: paths of the files that changed, at least one.
@@ -133,7 +133,7 @@ class CodeChanged:
 
 
 def named(files: Sequence[str]) -> str:
-    """Files in words, each with its folder; of many the first."""
+    """Names of files as text, each with its folder. Of many files only the first are named."""
     shown = [str(PurePath(*PurePath(file).parts[-2:])) for file in files[:NAMED_FILES]]
     more = len(files) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

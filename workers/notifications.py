@@ -1,4 +1,6 @@
-"""Messages that a worker takes from its broker. A message that is not ours is dropped, and the worker goes on."""
+"""Messages that a worker takes from its broker. A message that is not a notification of ours is dropped, and the worker
+goes on.
+"""
 
 import re
 from collections.abc import Callable
@@ -12,7 +14,9 @@ from service.transports.envelope import drop, first_fault
 
 
 class _Headers(BaseModel):
-    """Headers that Celery reads before the body. A time would make it keep the message until then."""
+    """Headers that Celery reads before the body. ``eta`` and ``expires`` must be empty: with a time in them, Celery
+    would keep the message until then.
+    """
 
     model_config = ConfigDict(strict=True)
 
@@ -28,12 +32,14 @@ class _Message(BaseModel):
 
 
 _NoOptions = Annotated[dict[str, Any], Field(max_length=0)]
-_NoLinks = dict[str, None]  # to other tasks
+_NoLinks = dict[str, None]  # no links to other tasks
 _BODY: TypeAdapter[Any] = TypeAdapter(tuple[tuple[str], _NoOptions, _NoLinks])
 
 
 class NotificationConsumer(Consumer):  # type: ignore[misc]
-    """Celery's consumer, which hands over notifications alone. Celery would end the worker, or log pages."""
+    """Celery's consumer, which accepts only notifications and drops other messages. Celery itself would end the worker,
+    or log pages of text.
+    """
 
     def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
         execute = super().create_task_handler(*args, **options)
@@ -47,7 +53,7 @@ class NotificationConsumer(Consumer):  # type: ignore[misc]
                 execute(message)
             except (*self.connection_errors, *self.channel_errors):
                 raise
-            except Exception as error:  # of Celery, over a header that it cannot use
+            except Exception as error:  # raised by Celery for a header that it cannot use
                 self._drop(message, f"{type(error).__name__}: {error}")
 
         return handle
@@ -56,17 +62,17 @@ class NotificationConsumer(Consumer):  # type: ignore[misc]
         self._drop(message, f"{type(exc).__name__}: {exc}")
 
     def _drop(self, message: Any, fault: str) -> None:
-        """Acknowledge it, so that it does not come again."""
+        """Acknowledge a wrong message, so that it does not come again."""
         drop(fault)
         if not message.acknowledged:
             message.ack()
 
 
 def fault_in(message: Any) -> str | None:
-    """Why this is no notification; None if it is one.
+    """Reason why a message is not a notification; None if it is a notification.
 
     Args:
-        message: kombu's, of any transport.
+        message: message of kombu, from any transport.
     """
     try:
         _Message.model_validate({"headers": message.headers, "content_type": message.content_type})

@@ -1,7 +1,7 @@
-"""A run's outputs in the artifact store: its learning curves, the model, and what else the task makes of it.
+"""Outputs of a run in the artifact store: its learning curves, the model, and other artifacts of the task.
 
-They are stored before the run's end is written. If another attempt has taken over the run by then, they do not count
-and are removed.
+The outputs are stored before the run's end is written. If another attempt has taken over the run by then, these outputs
+do not count and are removed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,8 @@ from service.artifacts import CHECKPOINT, CURVES, MODEL, NAME, Artifacts, is_out
 
 
 def of(event: Finished) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Names of a training's outputs, with functions that give their contents; the curves are not among them.
+    """Yield names of a training's outputs, with functions that give their contents. The learning curves are not among
+    them.
 
     Raises:
         ValueError: the task gave an artifact a name that is not allowed.
@@ -27,13 +28,15 @@ def store_curves(store: Artifacts, run_id: str, attempt: int, curves: Figure) ->
     measured.
 
     Raises:
-        OSError: the store does not take them; some file systems have errors of their own.
+        OSError: the store does not take the curves; some file systems raise errors of their own.
     """
     store.write(run_id, attempt, CURVES, as_json(curves))
 
 
 def settle(store: Artifacts, run_id: str, attempt: int) -> None:
-    """The run has succeeded with this attempt: remove the outputs of other attempts, and all checkpoints."""
+    """Clean up after the attempt with which the run succeeded: remove the outputs of other attempts, and all
+    checkpoints.
+    """
     for artifact in store.list(run_id):
         is_other_output = is_output(artifact.name) and artifact.attempt != attempt
         if CHECKPOINT.fullmatch(artifact.name) or is_other_output:
@@ -41,7 +44,7 @@ def settle(store: Artifacts, run_id: str, attempt: int) -> None:
 
 
 def discard(store: Artifacts, run_id: str, attempt: int) -> None:
-    """The attempt was overtaken: remove its outputs."""
+    """Remove the outputs of an attempt that lost the run to another attempt."""
     for artifact in store.list(run_id):
         if is_output(artifact.name) and artifact.attempt == attempt:
             store.remove(run_id, attempt, artifact.name)

@@ -1,5 +1,5 @@
-"""Imports of the fork server, once for all processes that it forks: classes of options, and our implementations. The
-registries would read them in each process anew.
+"""Imports that the fork server makes once for all processes that it forks: classes of options, and our implementations.
+Otherwise the registries would import them in each process again.
 """
 
 from contextlib import suppress
@@ -16,12 +16,12 @@ from normcore.spec.registry import Registry
 from normcore.spec.tasks import BENCHMARKS
 from workers.loaded_code import LOADED
 
-IMPLEMENTED: tuple[Registry[Any], ...] = (ANALYSES, BENCHMARKS, CELLS, METHODS, OPTIMIZERS)  # models are by their tasks
+IMPLEMENTED: tuple[Registry[Any], ...] = (ANALYSES, BENCHMARKS, CELLS, METHODS, OPTIMIZERS)  # tasks implement models
 for registry in (*IMPLEMENTED, MODELS):
     len(registry)  # reads the classes of packages, too, and tries them
 for registry in IMPLEMENTED:
     for kind in registry.ours.values():
         with suppress(Exception):  # a module with a mistake fails the runs that need it, and no others
             import_module(registry.module_of(kind))
-code_version()  # which asks git
+code_version()  # asks git
 LOADED.add_imported()

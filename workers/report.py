@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 PROGRESS_SECONDS = 1.0  # between two writes that say no more than how far the training is
 RETRY_SECONDS = 1.0  # between two tries to write to a database that is away
-INSIST_SECONDS = 5.0  # of such tries, once the worker stops
+INSIST_SECONDS = 5.0  # for such tries, once the worker stops
 
 
 class GaveUp(Exception):
@@ -38,9 +38,9 @@ class GaveUp(Exception):
 
 
 class Report:
-    """Everything that one attempt writes.
+    """Writes to the database everything that one attempt reports.
 
-    Every method that writes raises ``LeaseLost`` once the run belongs to another attempt. Those that write the end of
+    Every method that writes raises ``LeaseLost`` once the run belongs to another attempt. Methods that write the end of
     the attempt raise ``GaveUp`` if the worker stops while the database does not answer.
     """
 
@@ -58,7 +58,7 @@ class Report:
         self._dirty = False
 
     def started(self, message: RunStarted) -> None:
-        """The training has started; ``flush`` writes it."""
+        """Take in that the training has started; ``flush`` writes it to the database."""
         for note in message.notes:
             log.warning("%s: %s", self._lease.run_id, note)
         self._to_start = message
@@ -67,7 +67,7 @@ class Report:
         self._flushed = -math.inf  # written at once
 
     def note(self, message: Progress | Measured | Saved) -> None:
-        """Take in a message; ``flush`` writes it."""
+        """Take in a message; ``flush`` writes it to the database."""
         if isinstance(message, Saved):
             self._saved, self._dirty = message.step, True
             return
@@ -81,7 +81,7 @@ class Report:
 
     @property
     def is_due(self) -> bool:
-        """Tell if it is time to write what was taken in, or to renew the lease."""
+        """Tell if it is time to write the messages that were taken in, or to renew the lease."""
         if self._measured or self._to_start:
             patience = self._settings.flush_seconds
         elif self._dirty:
@@ -91,10 +91,11 @@ class Report:
         return time.monotonic() - self._flushed >= patience
 
     def flush(self) -> int | None:
-        """Write what was taken in and renew the lease. If the database does not answer, try again later.
+        """Write the messages that were taken in, and renew the lease. If the database does not answer, a later call
+        tries again.
 
         Returns:
-            The step up to which all measurements are stored; None if this call stored none.
+            The step up to which all measurements are stored; None if this call stored no measurements.
         """
         self._flushed = time.monotonic()
         try:
@@ -110,7 +111,9 @@ class Report:
         return max(stored, default=None)
 
     def curves(self) -> Figure:
-        """Write the last measurements, and draw all that were stored of the run, those of earlier attempts too."""
+        """Write the last measurements, and draw the learning curves of the run, with the measurements of earlier
+        attempts.
+        """
         self._insist(lambda session: self._write(session, self._pace()))
         self._forget_written()
         return self._insist(
@@ -135,23 +138,23 @@ class Report:
             # An earlier try was committed, and only its answer was lost.
 
     def failed(self, error: str) -> None:
-        """The run cannot go on."""
+        """Write that the run failed: it cannot go on."""
         self._close(lambda session: lifecycle.fail(session, self._lease, error))
 
     def cancelled(self) -> None:
-        """The run was stopped because somebody asked for it."""
+        """Write that the run was stopped because somebody asked to cancel it."""
         self._close(lambda session: lifecycle.cancelled(session, self._lease))
 
     def released(self, reason: str) -> Notification | None:
-        """The run was stopped because this worker stops."""
+        """Give the run back to the queue, because this worker stops."""
         return self._close(lambda session: lifecycle.release(session, self._lease, reason))
 
     def deferred(self, reason: str) -> None:
-        """Something that the training needs does not work at the moment."""
+        """Give the run back for a while, because something that the training needs does not work at the moment."""
         self._close(lambda session: lifecycle.defer(session, self._lease, reason))
 
     def lost(self, reason: str) -> Notification | None:
-        """The attempt broke off."""
+        """Write that the attempt broke off."""
         limit = self._settings.max_attempts
         return self._close(lambda session: lifecycle.lose(session, self._lease, reason, max_attempts=limit))
 
@@ -193,8 +196,9 @@ class Report:
         act: Callable[[Session], Answer],
         sessions: Callable[[], AbstractContextManager[Session]] | None = None,
     ) -> Answer:
-        """Act in one transaction, or in one of ``sessions``, and repeat that until it succeeds; once the worker stops,
-        only for a short time."""
+        """Call ``act`` in a transaction, or in a session of ``sessions``, and repeat this until the database answers.
+        Once the worker stops, repeat it only for a short time.
+        """
         give_up_at = math.inf
         while True:
             try:

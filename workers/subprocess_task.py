@@ -1,4 +1,6 @@
-"""Work in a process of its own, forked from the fork server because it takes torch, which ends with its worker."""
+"""Work in a separate process, which ends when its worker ends. The process is forked from the fork server, because the
+work needs torch.
+"""
 
 import os
 import signal
@@ -12,21 +14,21 @@ from typing import Any
 
 from workers import fork_server
 
-END_SECONDS = 3.0  # for the process to end what it started, before SIGKILL
+END_SECONDS = 3.0  # for the process to end its own processes, before SIGKILL
 
 
 class Aside:
-    """A process that works aside, as its worker sees it."""
+    """Separate process that does some work, as its worker sees it."""
 
     def __init__(self, process: BaseProcess, connection: Connection) -> None:
         self._process, self._connection = process, connection
 
     def told(self, seconds: float | None = None) -> Any:
-        """The next thing that it tells.
+        """Wait for the next message from the process.
 
         Raises:
-            TimeoutError: it told nothing within these seconds.
-            ChildProcessError: it has ended without telling more.
+            TimeoutError: no message came within ``seconds``.
+            ChildProcessError: the process has ended without another message.
         """
         try:
             if not self._connection.poll(seconds):
@@ -39,11 +41,11 @@ class Aside:
 
 @contextmanager
 def working(work: Callable[..., None], *arguments: Any) -> Iterator[Aside]:
-    """Start ``work(connection, *arguments)`` in a process of its own; at the end it is ended with all that it started,
-    also if its worker is told to stop meanwhile.
+    """Run ``work(connection, *arguments)`` in a separate process during the block. When the block ends, this process
+    and all that it started are ended, even if the worker is told to stop meanwhile.
 
     Raises:
-        OSError, EOFError: no process can be started, for want of memory, files or processes.
+        OSError, EOFError: no process can be started, because memory, files or processes ran out.
     """
     ours, theirs = fork_server.context.Pipe()
     process = fork_server.context.Process(target=_work, args=(theirs, work, arguments), daemon=True)
@@ -52,7 +54,7 @@ def working(work: Callable[..., None], *arguments: Any) -> Iterator[Aside]:
         theirs.close()
         yield Aside(process, ours)
     finally:
-        ours.close()  # which tells it to end
+        ours.close()  # tells the process to end
         if process.pid is not None:
             process.join(END_SECONDS)
             with suppress(ProcessLookupError):
@@ -69,9 +71,9 @@ def _work(worker: Connection, work: Callable[..., None], arguments: tuple[Any, .
 
 
 def _end_with(worker: Connection) -> None:
-    """End this process, and all in its session, once the worker is gone or wants no more of it."""
+    """End this process and all of its session, once the worker is gone or no longer needs the process."""
     with suppress(EOFError, OSError):
         worker.recv()
-    os.killpg(0, signal.SIGTERM)  # who compiles ends its compilers, which have sessions of their own
+    os.killpg(0, signal.SIGTERM)  # a process that compiles ends its compilers, which have own sessions
     time.sleep(END_SECONDS)
     os.killpg(0, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Work on a notification: the worker claims a run, has it trained and writes how it ended."""
+"""Reaction to a notification: the worker claims a run, has it trained and writes how it ended."""
 
 import logging
 import threading
@@ -43,7 +43,7 @@ from workers.trainer import Trainer
 
 log = logging.getLogger(__name__)
 
-PROBE_BYTES = 1 << 20  # that the artifact store must take before a worker claims again after trouble
+PROBE_BYTES = 1 << 20  # that the artifact store must take after trouble, before a worker claims again
 FRESH_STARTS = 3  # if code is edited again while a fork server imports it
 KILLED = "killed by SIGKILL"  # as a trainer says it
 LISTEN_SECONDS = 0.2  # between two checks of what is due while the training sends nothing
@@ -54,7 +54,7 @@ def register(app: Celery, executor: "Executor") -> None:
 
     @app.task(name=RUN_EXPERIMENT)  # type: ignore[untyped-decorator]
     def run_experiment(run_id: str) -> None:
-        """Workers were notified of ``run_id``; the most urgent waiting run is executed, which may be another."""
+        """Execute the most urgent waiting run. It may be another run than ``run_id``, which the message names."""
         executor.execute_next()
 
 
@@ -62,7 +62,7 @@ class Executor:
     """Executes runs for one worker, one at a time.
 
     Args:
-        no_kernels: why trainings need not look for fused kernels; None if they may.
+        no_kernels: reason why trainings do not look for fused kernels; None if they may look.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Executor:
         self._changed: tuple[str, ...] = ()  # files that were edited since the last training
 
     def execute_next(self) -> None:
-        """Claim a run, if one waits, and train it to its end."""
+        """Claim a run if a run waits, and train it to its end."""
         if self.stopping.is_set() or not self._is_out_of_trouble():
             return
         try:
@@ -93,8 +93,8 @@ class Executor:
             self._execute(claim)
 
     def _is_out_of_trouble(self) -> bool:
-        """Tell if there was no trouble, or if the artifact store takes files and processes can be started again.
-        Until then other workers should take the runs.
+        """Tell if the worker may claim runs: there was no trouble, or the artifact store takes files and processes can
+        be started again. Until then other workers should take the runs.
         """
         if self._in_trouble:
             try:
@@ -148,7 +148,7 @@ class Executor:
             OSError, EOFError: no process can be started.
             LeaseLost: the run belongs to another attempt.
         """
-        for file in self._changed:  # Python takes an edit within a second that keeps the size for none
+        for file in self._changed:  # Python misses an edit within a second that keeps the size
             with suppress(OSError, NotImplementedError):
                 Path(cache_from_source(file)).unlink(missing_ok=True)
         with ThreadPoolExecutor(1) as pool:
@@ -163,7 +163,7 @@ class Executor:
         """Train the run in a process of its own, and write how it ended.
 
         Returns:
-            Files that are not what the fork server has imported, in which case nothing was trained; else nothing.
+            Files that were edited after the fork server imported them; then nothing was trained. Otherwise empty.
         """
         with ExitStack() as ends:
             try:
@@ -177,7 +177,7 @@ class Executor:
             return self._follow(claim, trainer, report, printed)
 
     def _not_started(self, report: Report, error: OSError | EOFError) -> None:
-        """Give the run back: no process can be started, for want of files, memory or processes."""
+        """Give the run back, because no process can be started: files, memory or processes ran out."""
         self._in_trouble = True
         report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
 
@@ -212,7 +212,9 @@ class Executor:
         return write_end()
 
     def _tidy_up(self, lease: Lease, printed: Path, watch: "Watch") -> None:
-        """Files that may stay behind if this fails."""
+        """Store the log of an attempt that broke off, and remove files that are no longer needed. If this fails, files
+        may stay.
+        """
         if watch.broke_off:
             training_log.keep(self._settings.artifacts_url, lease.run_id, lease.attempt, printed)
         if watch.finished:
@@ -254,13 +256,13 @@ class Watch:
     """Follows one training process: passes its messages to the report, and stops it when it must stop.
 
     Args:
-        grace_seconds: for a last checkpoint, before SIGKILL; an analysis writes none.
+        grace_seconds: time for a last checkpoint, before SIGKILL; 0 for an analysis, which writes no checkpoint.
 
     Attributes:
         finished: the training is complete; no longer true if its curves could not be stored.
         broke_off: the process died or hung without saying how it ended.
         trouble: something that the training needs, such as the artifact store, does not work.
-        changed: files that are not what the process has imported; nothing was trained.
+        changed: files that were edited after the process imported them; if there are any, nothing was trained.
     """
 
     def __init__(
@@ -281,10 +283,10 @@ class Watch:
         self._kill_at: float | None = None
 
     def until_end(self) -> WriteEnd:
-        """Follow the process until it ends, by itself or by us.
+        """Follow the process until it ends by itself, or until the worker ends it.
 
         Returns:
-            A function that writes how it ended.
+            A function that writes to the database how the process ended.
 
         Raises:
             LeaseLost: the run belongs to another attempt.
@@ -347,7 +349,9 @@ class Watch:
         if took is not None and self._memory.is_to_blame:
             return lambda: self._report.failed(f"out of memory: the kernel killed the training process: {took}")
         if took is not None:
-            return lambda: self._report.lost(f"the machine was out of memory, and the kernel killed: {took}")
+            return lambda: self._report.lost(
+                f"the machine was out of memory, and the kernel killed the training: {took}"
+            )
         return lambda: self._report.lost(f"the training process was {ended}")
 
     def _out_of_memory(self) -> WriteEnd | None:

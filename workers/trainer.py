@@ -1,4 +1,4 @@
-"""The worker's handle of a training process, which leads a process group of its own."""
+"""Handle by which a worker follows and stops a training process. The process leads a process group of its own."""
 
 import os
 import queue
@@ -11,7 +11,7 @@ from workers.messages import Job, Message, Stored
 
 
 class Trainer:
-    """One training process. A thread receives its messages, so that it never waits for a busy worker."""
+    """One training process. A thread receives its messages, so that the process never waits for a busy worker."""
 
     def __init__(self, job: Job) -> None:
         self._connection, theirs = fork_server.context.Pipe()
@@ -23,7 +23,7 @@ class Trainer:
         self._gone = False
 
     def next(self, timeout: float) -> Message | None:
-        """The next message, or None if there is none by then or the process is gone."""
+        """Wait for the next message. None if no message comes within ``timeout`` seconds, or the process is gone."""
         if self._gone:
             return None
         try:
@@ -50,11 +50,11 @@ class Trainer:
         return self._gone
 
     def stop(self) -> None:
-        """Ask it to write a checkpoint and end."""
+        """Ask the process to write a checkpoint and end."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it and all processes that it started."""
+        """Kill the process and all processes that it started."""
         self._signal(signal.SIGKILL)
 
     def close(self) -> str:
@@ -72,11 +72,13 @@ class Trainer:
             self._messages.put(None)
 
     def _signal(self, number: signal.Signals) -> None:
-        """Signal its process group; before it has one, the process itself. One that has ended is let be."""
+        """Send a signal to the process group, or to the process alone before it has a group. If the process has ended,
+        do nothing.
+        """
         assert self._process.pid is not None
         try:
             os.killpg(self._process.pid, number)
         except ProcessLookupError:
-            with suppress(ProcessLookupError):  # it may end meanwhile: the fork server reaps it before it says so
+            with suppress(ProcessLookupError):  # it may end now: the fork server reaps a process before it says so
                 if self._process.is_alive():
                     os.kill(self._process.pid, number)

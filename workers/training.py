@@ -1,4 +1,6 @@
-"""One run in its training process: from its newest usable checkpoint to its end, with messages to the worker."""
+"""One run in its training process: it goes from the newest usable checkpoint to its end, and sends messages to the
+worker.
+"""
 
 import json
 import logging
@@ -43,7 +45,7 @@ class CodeEdited(Exception):
 
 
 class OlderCode(Exception):
-    """A checkpoint was written by other code of the spec's own parts: a run would be half of one, half of the other."""
+    """A checkpoint was written by other code of the spec's own parts. The run would mix results of both."""
 
 
 class OlderModel(Exception):
@@ -51,7 +53,7 @@ class OlderModel(Exception):
 
 
 class Unstored:
-    """Measurements that may not be in the database yet; the worker says when they are."""
+    """Measurements that may not be in the database yet. The worker says when they are stored."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +73,7 @@ class Unstored:
 
 
 class Training:
-    """One attempt of a run.
+    """One attempt of a run, in its training process.
 
     Args:
         stop: when it is set, the training writes a checkpoint and ends.
@@ -89,10 +91,10 @@ class Training:
         self._untold: Progress | None = None
 
     def until_end(self) -> RunFinished | Analysed | Stopped:
-        """Train and tell the worker what happens.
+        """Train, and send messages to the worker.
 
         Returns:
-            How it ended.
+            The message that says how the attempt ended.
 
         Raises:
             Trouble: the artifact store does not work.
@@ -175,9 +177,9 @@ class Training:
     # -- how it starts -----------------------------------------------------------------------------
 
     def _events(self) -> Iterator[Event]:
-        """The events after ``Started``, from the newest usable checkpoint on, or from the beginning."""
+        """Yield the events after ``Started``, from the newest usable checkpoint on, or from the beginning."""
         message, events = self._start()
-        changed = LOADED.changed()  # since the process began: what tells its digests may have been read after an edit
+        changed = LOADED.changed()  # since the process began; its digests may be of the edited files
         if changed:
             raise CodeEdited(changed)
         self._unstored.add(*message.measured)
@@ -203,12 +205,12 @@ class Training:
             try:
                 past = bundle.unpack(content)
                 if past.start.code not in (None, present_code(parse(self._job.spec))):
-                    raise OlderCode("it is of older code")
+                    raise OlderCode("it was written by older code")
                 events = self._run(past.state)
                 started = _first(events)
             except (Trouble, DatasetError, OSError):
                 raise
-            except Exception as error:  # of reading it, or of a state that this version of the code cannot restore
+            except Exception as error:  # it cannot be read, or this version of the code cannot restore its state
                 if ran_out(error):
                     raise
                 notes.append(f"checkpoint {name} cannot be used: {_reason(error)}")
@@ -228,7 +230,7 @@ class Training:
                 raise OlderModel(OF_OLDER_CODE)
             with _store_is_needed():
                 if not self._store.list(spec.task.run):
-                    raise FileNotFoundError(f"nothing of run {spec.task.run} is there")
+                    raise FileNotFoundError(f"there are no files of run {spec.task.run}")
                 trained = self._store.read(spec.task.run, model.attempt if model else 0, MODEL)
         return run(  # type: ignore[return-value]
             spec,
@@ -248,16 +250,14 @@ def _first(events: Iterator[Event]) -> Started:
 
 
 def _reason(error: Exception) -> str:
-    """Reason in words: the error's own text if it was raised for that, otherwise with its class."""
+    """Text of an error. The name of its class stands in front, unless the error was raised with a text for people."""
     is_in_words = isinstance(error, (bundle.TornBundle, CorruptCheckpoint, OlderCode))
     return str(error) if is_in_words else f"{type(error).__name__}: {error}"
 
 
 @contextmanager
 def _store_is_needed() -> Iterator[None]:
-    """Raises:
-    Trouble: the artifact store did not do what the block asked of it; every file system has errors of its own.
-    """
+    """Raise ``Trouble`` if the artifact store fails in the block; every file system has errors of its own."""
     try:
         yield
     except NotFound:

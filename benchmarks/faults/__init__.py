@@ -1,11 +1,11 @@
-"""A hundred faults on each backend, and what became of the runs that were accepted.
+"""A hundred faults on each backend, and a check that every accepted run still ends with the right numbers.
 
-``scenario`` draws the plan. ``backends`` runs the service, with ``blackhole`` and ``disk`` below it. ``loads`` keeps it
-busy, ``injuries`` causes the faults, ``watch`` observes as a client, and ``reference`` trains the same runs without
-faults. ``seen`` holds what was observed, ``verdict`` judges it, ``report`` prints it. ``storm`` does all that for one
-backend.
+``scenario`` draws the plan. ``backends`` runs the service, with ``blackhole`` and ``disk`` below it. ``loads`` submits
+runs, ``injuries`` causes the faults, and ``watch`` observes as a client. ``reference`` trains the same runs without
+faults. ``observations`` defines the observed values, ``verdict`` judges them, and ``report`` prints the verdict.
+``storm`` does all this for one backend.
 
-``python -m benchmarks --only faults`` measures; ``python -m benchmarks.faults --help`` shows how to look closer.
+``python -m benchmarks --only faults`` measures. ``python -m benchmarks.faults --help`` lists options for single faults.
 """
 
 import sys
@@ -23,19 +23,24 @@ SEED = 8
 
 
 def measure(scratch: Path) -> list[Number]:
-    """100 faults on each backend."""
+    """Measure with 100 faults on each backend."""
     return run(scratch, scenario.FULL)
 
 
 def measure_briefly(scratch: Path) -> list[Number]:
-    """Two minutes of it."""
+    """Measure for two minutes, with a few faults on each backend."""
     return run(scratch, scenario.BRIEF)
 
 
 def run(
     scratch: Path, size: Size, *, backends: Sequence[str] = (), seed: int = SEED, break_lease: bool = False
 ) -> list[Number]:
-    """Go through all backends, or those named; print a table of recovery for each, and what was wrong."""
+    """Measure the named backends, or all; print a table of recovery for each, and all complaints.
+
+    Args:
+        seed: seed of the plan of faults.
+        break_lease: True lets overtaken attempts write, so that the check must fail.
+    """
     references = undisturbed(size.loads, scratch / "undisturbed")
     numbers: list[Number] = []
     for name in backends or size.faults:

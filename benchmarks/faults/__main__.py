@@ -1,4 +1,4 @@
-"""``python -m benchmarks.faults``: one backend, a given seed, or with the lease broken on purpose."""
+"""``python -m benchmarks.faults``: measure faults of one backend, of one seed, or with a lease broken on purpose."""
 
 import argparse
 import signal
@@ -16,9 +16,9 @@ from benchmarks.table import markdown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns 1 if a promise was broken, not if something took too long."""
+    """Run the command line; return 1 if a promise was broken, else 0. A slow recovery breaks no promise."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, which ends the servers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, so the servers end
     size = BRIEF if options.brief else FULL
     if options.kind:
         faults_of = {name: dict.fromkeys(options.kind, options.times) for name in size.faults}
@@ -51,7 +51,7 @@ def _kind(name: str) -> Kind:
     try:
         return Kind[name.upper()]
     except KeyError:
-        raise argparse.ArgumentTypeError(f"no kind {name!r}") from None
+        raise argparse.ArgumentTypeError(f"there is no kind {name!r} of fault; --help lists the kinds") from None
 
 
 if __name__ == "__main__":

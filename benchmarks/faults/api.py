@@ -1,4 +1,4 @@
-"""A client of the API that repeats its requests, except where a missing answer is part of the observation."""
+"""Client of the API that repeats its requests, except if a missing answer is part of the observation."""
 
 import time
 from collections.abc import Callable
@@ -13,13 +13,13 @@ GONE = 404
 
 
 class Api:
-    """HTTP to 127.0.0.1. Every request may be repeated, because repeating it changes nothing."""
+    """API of a service on 127.0.0.1. Every request may be repeated, as a repeated request changes nothing."""
 
     def __init__(self, port: int) -> None:
         self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT)
 
     def try_get(self, path: str) -> Any:
-        """The answer's JSON, or None if no answer comes."""
+        """Ask once; return the answer's JSON, or None if there is no answer or a refusal."""
         try:
             answer = self._http.get(path)
         except httpx.TransportError:
@@ -27,24 +27,26 @@ class Api:
         return answer.json() if answer.is_success else None
 
     def get(self, path: str) -> Any:
-        """The answer's JSON, repeated until it comes; None if there is no such thing.
+        """Ask until an answer comes; return its JSON, or None if the path does not exist.
 
         Raises:
-            RuntimeError: it did not come in time.
+            RuntimeError: no answer came in time, or the service refused the request.
         """
         return self._insist(lambda: self._http.get(path))
 
     def submit(self, body: dict[str, Any], key: str) -> Any:
-        """The experiment, once it is accepted.
+        """Submit an experiment until it is accepted; return the experiment.
 
         Raises:
-            RuntimeError: it was not in time, or was refused.
+            RuntimeError: it was not accepted in time, or was refused.
         """
         return self._insist(lambda: self._http.post("/v1/experiments", json=body, headers={"Idempotency-Key": key}))
 
     def cancel(self, experiment_id: str) -> None:
-        """Raises:
-        RuntimeError: it was not accepted in time.
+        """Cancel an experiment, again until the service accepts.
+
+        Raises:
+            RuntimeError: the service did not accept in time, or refused.
         """
         self._insist(lambda: self._http.post(f"/v1/experiments/{experiment_id}/cancel"))
 
@@ -52,7 +54,7 @@ class Api:
         return self.try_get("/readyz") is not None
 
     def workers(self) -> list[dict[str, Any]]:
-        """The live workers, none if nobody answers."""
+        """Live workers; empty if the service does not answer."""
         answer = self.try_get("/v1/workers")
         return answer["items"] if answer else []
 

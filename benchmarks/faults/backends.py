@@ -1,4 +1,4 @@
-"""The service on both backends. Processes that end are started again, as an operator's supervisor would."""
+"""Backends: the service on SQLite and on PostgreSQL. A process that ends is started again, as by a supervisor."""
 
 import os
 import signal
@@ -20,8 +20,8 @@ from benchmarks.faults.disk import Absent, SmallDisk, disk
 from benchmarks.processes import ROOT, free_port, wait_until
 from tests.servers import private_postgres, private_redis
 
-SETTINGS = {"checkpoint_seconds": "0.5", "threads": "1"}  # often, so that faults meet checkpoints
-RESTART_SECONDS = 0.2  # until a process that ended is started again
+SETTINGS = {"checkpoint_seconds": "0.5", "threads": "1"}  # short, so that faults meet checkpoints
+RESTART_SECONDS = 0.2  # at most, until a process that ended is started again
 STOP_SECONDS = 60.0
 READY_SECONDS = 90.0
 BROKEN_LEASE = Path(__file__).parent / "broken_lease"
@@ -29,7 +29,7 @@ BROKEN_LEASE = Path(__file__).parent / "broken_lease"
 
 @dataclass(frozen=True, slots=True)
 class Trainee:
-    """A worker that trains, with the processes that it has started."""
+    """Worker that trains a run, with the processes that it has started."""
 
     run_id: str
     worker: psutil.Process
@@ -38,12 +38,13 @@ class Trainee:
 
 
 class Backend:
-    """Processes that share one environment; one that ends is started again.
+    """Service made of processes that share one environment. A process that ends is started again.
 
     Args:
-        commands: of the processes, by name, with ``PORT`` where the API's port belongs.
-        workers: how many runs train at the same time.
-        servers: what only a cluster has.
+        commands: command lines of the processes, by role. The word ``PORT`` stands for the API's port.
+        workers: number of workers, so of runs that train at the same time.
+        servers: database and broker of a cluster; None for ``normbench up``.
+        break_lease: True lets overtaken attempts write.
     """
 
     def __init__(
@@ -77,10 +78,10 @@ class Backend:
     # -- start and stop --------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start everything and wait until it is ready and all workers have joined.
+        """Start all processes, and wait until the service is ready and all workers have joined.
 
         Raises:
-            RuntimeError: it was not in time.
+            RuntimeError: the service was not ready in time.
         """
         self._processes = {role: self._start(role) for role in self._commands}
         self._supervisor.start()
@@ -88,7 +89,7 @@ class Backend:
         wait_until(lambda: api.is_ready() and len(api.workers()) == self.workers, READY_SECONDS)
 
     def stop(self) -> None:
-        """Ask all to end, then kill what is left."""
+        """Terminate all processes, then kill those that are left."""
         self._stopping.set()
         if self._supervisor.ident is not None:
             self._supervisor.join()
@@ -122,22 +123,22 @@ class Backend:
                 if process.poll() is not None:
                     self._processes[role] = self._start(role)
 
-    # -- what there is to kill -------------------------------------------------------------------
+    # -- processes to kill -----------------------------------------------------------------------
 
     def role(self, name: str) -> psutil.Process:
-        """The process of this role as it runs now.
+        """Present process of a role, such as ``api``.
 
         Raises:
-            psutil.NoSuchProcess: it is just being started again.
+            psutil.NoSuchProcess: the process has ended, and is about to be started again.
         """
         return psutil.Process(self._processes[name].pid)
 
     def family(self) -> list[psutil.Process]:
-        """Every process of this service, whatever its parent: all have its data directory in their environment."""
+        """All processes of this service, with any parent: those whose environment has the service's data directory."""
         return [p for p in psutil.process_iter() if _environ(p).get("NORMBENCH_DATA_DIR") == self._data_dir]
 
     def trainees(self, api: Api) -> list[Trainee]:
-        """The workers that train now and whose training process is there."""
+        """Workers that train now, and have a training process."""
         found = [self._trainee(worker["pid"], worker["run_id"]) for worker in api.workers() if worker["run_id"]]
         return [trainee for trainee in found if trainee is not None]
 
@@ -156,7 +157,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The servers of a cluster. ``postgres_url`` reaches the database directly, not through the relay."""
+    """Servers of a cluster. ``postgres_url`` reaches the database directly, not through the relay."""
 
     postgres_url: str
     redis_url: str
@@ -165,7 +166,7 @@ class Servers:
 
 @contextmanager
 def up(folder: Path, settings: Mapping[str, str], *, break_lease: bool = False) -> Iterator[Backend]:
-    """``normbench up`` with one worker on SQLite."""
+    """Run ``normbench up`` with one worker, on SQLite."""
     with disk(folder / "artifacts") as artifacts:
         backend = Backend(
             "up",
@@ -183,7 +184,7 @@ def up(folder: Path, settings: Mapping[str, str], *, break_lease: bool = False) 
 
 @contextmanager
 def cluster(folder: Path, settings: Mapping[str, str], *, break_lease: bool = False) -> Iterator[Backend]:
-    """API, scheduler and two workers as processes of their own, on a PostgreSQL and a Redis that nobody else uses."""
+    """Run API, scheduler and two workers as four processes, on a private PostgreSQL and Redis."""
     with private_postgres() as postgres_url, private_redis() as redis_url, disk(folder / "artifacts") as artifacts:
         postgres = make_url(postgres_url)
         assert postgres.port is not None
@@ -214,7 +215,7 @@ BACKENDS = {"up": up, "cluster": cluster}
 
 
 def kill(*processes: psutil.Process) -> None:
-    """Send SIGKILL to all of them, one right after the other; then wait for their end."""
+    """Send SIGKILL to all processes, one right after the other; then wait until all have ended."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGKILL)
@@ -234,7 +235,7 @@ def _running(backend: Backend) -> Iterator[None]:
 
 
 def _environ(process: psutil.Process) -> dict[str, str]:
-    """Nothing, of a process that has ended or is not ours."""
+    """Environment of a process; empty if the process has ended or may not be read."""
     try:
         environ: dict[str, str] = process.environ()
     except (psutil.Error, OSError):

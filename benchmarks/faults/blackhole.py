@@ -1,8 +1,8 @@
-"""A TCP relay that can turn into a black hole: connections stay open, and the kernel drops the packets that arrive.
+"""TCP relay that can become a black hole: connections stay open, but the kernel drops all packets that arrive.
 
 If the relay only stopped reading (as ``tests.proxies`` does), the kernel would still acknowledge every packet, and no
-keepalive or time-out of TCP would notice. With a packet filter on its sockets (Linux), packets get no answer, as if the
-cable were cut.
+keepalive or time-out of TCP would notice. With a packet filter on the relay's sockets (Linux), packets get no answer,
+as if the cable were cut.
 """
 
 import ctypes
@@ -12,13 +12,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27  # of SOL_SOCKET on Linux
-DROP_EVERYTHING = struct.pack("HBBI", 0x06, 0, 0, 0)  # one instruction: return 0, keep no byte of the packet
+SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27  # socket options of SOL_SOCKET on Linux
+DROP_EVERYTHING = struct.pack("HBBI", 0x06, 0, 0, 0)  # BPF program of one instruction: return 0, which drops the packet
 PIECE = 1 << 16
 
 
 class Relay:
-    """Forwards connections to its ``port`` on 127.0.0.1 to the port ``target`` there, in both directions."""
+    """Relay that forwards connections at its own ``port`` of 127.0.0.1 to the port ``target``, in both directions."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -31,21 +31,21 @@ class Relay:
         threading.Thread(target=self._accept, name="relay", daemon=True).start()
 
     def swallow(self) -> None:
-        """Drop all packets from now on, those that would open a connection, too."""
+        """Drop all packets from now on, also those that would open a connection."""
         with self._lock:
             self._open.clear()
             for client in (self._listening, *self._clients):
                 _drop_packets(client)
 
     def restore(self) -> None:
-        """Deliver packets again from now on; TCP repeats the lost ones."""
+        """Deliver packets again from now on. TCP repeats the packets that were dropped."""
         with self._lock:
             for client in (self._listening, *self._clients):
                 client.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
             self._open.set()
 
     def close(self) -> None:
-        """Cut every connection and listen no more."""
+        """Cut every connection, and stop listening."""
         self._listening.close()
         with self._lock:
             for client in self._clients:
@@ -53,7 +53,7 @@ class Relay:
             self._open.set()
 
     def _accept(self) -> None:
-        with suppress(OSError):  # closed
+        with suppress(OSError):  # the relay was closed
             while True:
                 client = self._listening.accept()[0]
                 try:
@@ -81,7 +81,7 @@ class Relay:
 
 @contextmanager
 def relay(target: int) -> Iterator[Relay]:
-    """A relay that is closed in the end."""
+    """Run a relay while the block runs."""
     between = Relay(target)
     try:
         yield between
@@ -91,7 +91,7 @@ def relay(target: int) -> Iterator[Relay]:
 
 def _drop_packets(connection: socket.socket) -> None:
     program = ctypes.create_string_buffer(DROP_EVERYTHING)
-    with suppress(OSError):  # closed meanwhile
+    with suppress(OSError):  # the socket was closed meanwhile
         connection.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", 1, ctypes.addressof(program)))
 
 

@@ -1,4 +1,4 @@
-"""A directory for artifacts that can be made full for a while."""
+"""Directory for artifacts whose disk can be full for a while."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ umount -l "$1"
 
 
 class SmallDisk:
-    """A small file system of its own. When it is full, writes to it fail with ENOSPC."""
+    """Small file system. When it is full, writes to it fail with ENOSPC."""
 
     trouble = "full"
 
@@ -26,7 +26,7 @@ class SmallDisk:
         self.folder = folder
 
     def fill(self) -> None:
-        """Leave no byte free."""
+        """Fill the file system to the last byte."""
         with (self.folder / FILLER).open("wb", buffering=0) as file:
             size = PIECE
             while size:
@@ -40,8 +40,7 @@ class SmallDisk:
 
 
 class Absent:
-    """Instead of a small disk, where we may not mount one: a file takes the folder's place, and writes fail with
-    ENOTDIR."""
+    """Substitute for a small disk that we may not mount: a file replaces the folder, and writes fail with ENOTDIR."""
 
     trouble = "absent"
 
@@ -60,8 +59,10 @@ class Absent:
 
 @contextmanager
 def disk(folder: Path) -> Iterator[SmallDisk | Absent]:
-    """A small disk mounted on ``folder`` and unmounted at the end, even if we are killed; ``Absent`` if we may not
-    mount one."""
+    """Mount a small disk on ``folder``; give ``Absent`` if we may not mount.
+
+    The disk is unmounted in the end, even if this process is killed.
+    """
     folder.mkdir(parents=True)
     guard = subprocess.Popen(
         ["sh", "-c", GUARD, SIZE, str(folder)],

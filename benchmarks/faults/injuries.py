@@ -1,4 +1,4 @@
-"""Causes of the faults: one function for each kind, which chooses its victim and returns what it hit, and when."""
+"""Causes of the faults: one function for each kind. It chooses a victim, and returns the runs hit and the time."""
 
 import random
 import signal
@@ -22,17 +22,17 @@ from benchmarks.faults.scenario import Fault, Kind
 from benchmarks.faults.verdict import recovery
 from benchmarks.faults.watch import Watch
 
-VICTIM_SECONDS = 90.0  # until some run trains that can be hit
-CHECKPOINT_SECONDS = 5.0  # until a run that trains writes its next checkpoint; else it is hit without
+VICTIM_SECONDS = 90.0  # for so long a fault waits until a run trains that it can hit
+CHECKPOINT_SECONDS = 5.0  # for so long a fault waits for the next checkpoint of a run
 RECOVERY_SECONDS = 90.0
-QUIET_SECONDS = 15.0  # in which nothing is left of the fault before
+QUIET_SECONDS = 15.0  # in which the service overcomes the fault before completely
 BURST = 3
 LOOK_SECONDS = 0.002
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The service and its observers, on which faults act."""
+    """Service on which faults act, with its API, watch and loader."""
 
     backend: Backend
     api: Api
@@ -41,20 +41,20 @@ class Scene:
 
 
 class NoVictim(Exception):
-    """Nothing trains that could be hit."""
+    """Error: there is no run in training that a fault could hit."""
 
 
 def inflict(scene: Scene, fault: Fault) -> Injury:
-    """Let the fault happen to whatever trains now.
+    """Cause a fault that hits a run which trains now.
 
     Raises:
-        NoVictim: nothing does, for a long time.
+        NoVictim: no run trained for VICTIM_SECONDS.
     """
     return INFLICT[fault.kind](scene, fault)
 
 
 def is_over(scene: Scene, injury: Injury) -> bool:
-    """Tell if every run that was hit trains again, or has ended."""
+    """Tell if every run that the fault hit trains again, or has ended."""
 
     def is_settled(hit: Sample) -> bool:
         samples = scene.watch.samples(hit.run_id)
@@ -77,7 +77,7 @@ def _kill_child(scene: Scene, fault: Fault) -> Injury:
 
 
 def _kill_in_quiet(scene: Scene, fault: Fault) -> Injury:
-    """Wait a while without faults; then kill a worker, or in one of three cases its training process."""
+    """Wait some seconds without faults; then kill a worker, or in one of three cases its training process."""
     time.sleep(QUIET_SECONDS)
     return _kill_child(scene, fault) if fault.luck < 1 / 3 else _kill_worker(scene, fault)
 
@@ -101,7 +101,7 @@ def _kill_tree(scene: Scene, fault: Fault) -> Injury:
 
 
 def _burst(scene: Scene, fault: Fault) -> Injury:
-    """Kill when a checkpoint appears, again when the next attempt has written its first, and a third time likewise."""
+    """Kill three times: each time when the present attempt has written a checkpoint."""
     for turn in range(BURST):
         victim, hit = _victim(scene)
         _await_checkpoint(_folder(scene, victim), victim.child.is_running)
@@ -113,7 +113,7 @@ def _burst(scene: Scene, fault: Fault) -> Injury:
 
 
 def _freeze(scene: Scene, fault: Fault) -> Injury:
-    """Stop a worker and its processes for longer than its lease, then continue them, like a suspended machine."""
+    """Stop a worker and its processes for longer than the lease, then continue them, like a suspended machine."""
     victim, hit = _victim(scene)
     frozen = [victim.worker, *victim.worker.children(recursive=True)]
     began = time.monotonic()
@@ -127,10 +127,10 @@ def _freeze(scene: Scene, fault: Fault) -> Injury:
 
 
 def _tear(scene: Scene, fault: Fault) -> Injury:
-    """Truncate the newest checkpoint or change one byte of it, then kill worker or training process."""
+    """Truncate the newest checkpoint or change one byte of it, then kill the worker or the training process."""
     victim, hit = _victim(scene)
     _await_checkpoint(_folder(scene, victim), victim.child.is_running)
-    _signal(signal.SIGSTOP, victim.child)  # or it would write the next one meanwhile
+    _signal(signal.SIGSTOP, victim.child)  # or the process would write the next checkpoint meanwhile
     names = _checkpoints(_folder(scene, victim))
     if names:
         _damage(max(names, key=_age), fault.luck)
@@ -188,7 +188,7 @@ def _black_hole(scene: Scene, fault: Fault) -> Injury:
 
 
 def _cancel(scene: Scene, fault: Fault) -> Injury:
-    """Cancel a run just before, just after or while its worker or training process is killed."""
+    """Cancel a run just before or just after its worker or training process is killed."""
     victim, hit = _victim(scene)
     process = victim.worker if fault.luck < 0.5 else victim.child
     began = time.monotonic()
@@ -243,10 +243,10 @@ def _outage(scene: Scene, fault: Fault, begin: Callable[[], None], end: Callable
 
 
 def _victim(scene: Scene) -> tuple[Trainee, Sample]:
-    """A worker that trains, and its run as last seen.
+    """Wait for a worker that trains; return the worker, and its run as last seen.
 
     Raises:
-        NoVictim: there is none for a long time.
+        NoVictim: no worker trained for VICTIM_SECONDS.
     """
     found: list[tuple[Trainee, Sample]] = []
 
@@ -262,7 +262,7 @@ def _victim(scene: Scene) -> tuple[Trainee, Sample]:
 
 
 def _training(scene: Scene) -> tuple[Sample, ...]:
-    """The runs that have done a step of their attempt, and that nobody has cancelled."""
+    """Runs that train, have done a step of their attempt, and are not cancelled."""
     return tuple(sample for sample in _unfinished(scene) if has_trained(sample, scene.watch.samples(sample.run_id)))
 
 
@@ -281,12 +281,12 @@ def _folder(scene: Scene, victim: Trainee) -> Path:
 
 
 def _checkpoints(folder: Path) -> set[Path]:
-    """Complete checkpoints. One that is being written has a name that begins with a dot."""
+    """Complete checkpoints in a folder. The name of a checkpoint that is still being written begins with a dot."""
     return {path for path in folder.glob("*checkpoint*.pt") if not path.name.startswith(".")}
 
 
 def _await_checkpoint(folder: Path, is_training: Callable[[], bool]) -> None:
-    """Wait until a new checkpoint appears, a run stops training, or time is up."""
+    """Wait until a new checkpoint appears, the run stops training, or CHECKPOINT_SECONDS are over."""
     before = _checkpoints(folder)
     deadline = time.monotonic() + CHECKPOINT_SECONDS
     while not _checkpoints(folder) - before and is_training() and time.monotonic() < deadline:

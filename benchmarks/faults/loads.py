@@ -1,4 +1,4 @@
-"""The load: as many runs as there are workers, so that a run that was hit never waits behind another."""
+"""Load of the service: as many runs as workers, so that a run that was hit never waits for another run."""
 
 import itertools
 import threading
@@ -16,7 +16,7 @@ LOOK_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A run that the service has accepted; ``training`` is its place among the loads."""
+    """Run that the service has accepted. ``training`` is the index of its load."""
 
     run_id: str
     experiment_id: str
@@ -24,17 +24,17 @@ class Accepted:
 
 
 class Loader:
-    """Submits the loads in turns, the next as soon as a run has ended."""
+    """Loader: submits the loads in turns, the next one as soon as a run has ended."""
 
     def __init__(self, port: int, loads: Sequence[Load], watch: Watch, in_flight: int) -> None:
         self.accepted: list[Accepted] = []
-        self.cancelled: dict[str, int] = {}  # the attempt that a run was in when its cancel was accepted
+        self.cancelled: dict[str, int] = {}  # by id of the run: its attempt when the cancel was sent
         self._api, self._cancelling = Api(port), Api(port)
         self._loads, self._watch, self._in_flight = loads, watch, in_flight
         self._stopping = threading.Event()
 
     def submit(self) -> None:
-        """Go on until told to stop."""
+        """Submit loads until ``stop`` is called."""
         for number in itertools.count():
             while len(self._watch.unfinished()) >= self._in_flight and not self._stopping.is_set():
                 self._stopping.wait(LOOK_SECONDS)
@@ -47,7 +47,7 @@ class Loader:
             self._watch.add(run["id"])
 
     def cancel(self, run_id: str) -> None:
-        """Cancel the run; the answer says that the service will do so."""
+        """Cancel a run; return when the service has accepted the cancel."""
         experiment_id = next(a.experiment_id for a in self.accepted if a.run_id == run_id)
         attempt = self._watch.samples(run_id)[-1].attempt
         self.cancelled[run_id] = attempt
@@ -59,7 +59,7 @@ class Loader:
 
 @contextmanager
 def loading(port: int, loads: Sequence[Load], watch: Watch, in_flight: int) -> Iterator[Loader]:
-    """A loader that submits while the block runs.
+    """Run a loader that submits while the block runs.
 
     Raises:
         RuntimeError: the service refused a load, or did not answer for a long time.

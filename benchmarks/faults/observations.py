@@ -1,4 +1,4 @@
-"""Observations: the values that the verdict is based on."""
+"""Observations of runs and faults, on which the verdict is based."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ Rows = Mapping[tuple[str, int], float]  # (series, step) -> value
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A run at one moment; ``at`` is when it was asked for, in seconds of a clock that only runs forward."""
+    """State of a run at one time. ``at`` is the time of the request, in seconds of the monotonic clock."""
 
     at: float
     run_id: str
@@ -26,9 +26,13 @@ class Sample:
 
 
 def has_trained(sample: Sample, samples: Sequence[Sample]) -> bool:
-    """Tell if the attempt in training at that time had done a step, by ``samples``.
+    """Tell if the run was training when ``sample`` was taken, and its attempt had done a step of its own.
 
-    Between its claim and its beginning the step of the attempt before is still shown: the first one seen says nothing.
+    After a claim the service still shows the last step of the attempt before. So the first step that is seen of an
+    attempt does not count.
+
+    Args:
+        samples: all samples of the run.
     """
     claimed = next((s.step for s in samples if (s.state, s.attempt) == ("running", sample.attempt)), sample.step)
     return sample.state == "running" and sample.step != claimed and sample.step > (sample.resumed_from or 0)
@@ -36,12 +40,12 @@ def has_trained(sample: Sample, samples: Sequence[Sample]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Injury:
-    """A fault as it happened.
+    """Fault that has happened.
 
     Attributes:
-        began, ended: alike for what takes no time.
-        hit: the runs that must go on, as last seen before it, or for an outage before its end.
-        ends_attempt: whether only a new attempt can go on.
+        began, ended: times of the monotonic clock; equal for a fault that takes no time.
+        hit: the runs that must go on, as last seen before the fault; for an outage, as last seen before its end.
+        ends_attempt: True if a run that is hit can only go on in a new attempt.
     """
 
     kind: Kind
@@ -53,7 +57,7 @@ class Injury:
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """Undisturbed training: its rows, and its result without the seconds."""
+    """Training without faults: its measurements, and its result without the seconds."""
 
     rows: Rows
     result: Mapping[str, Any]
@@ -61,14 +65,14 @@ class Undisturbed:
 
 @dataclass(frozen=True, slots=True)
 class RunSeen:
-    """All that was seen of one accepted run.
+    """Observations of one accepted run.
 
     Attributes:
-        training: which it is, among the undisturbed ones.
-        final: the run as it stands in the end; None if the service no longer knows it.
-        later: the same some seconds later.
-        attempts: of its rows, by step; several if the rows of one step belong to several.
-        cancelled_at: its attempt when a cancel was accepted; None if nobody cancelled it.
+        training: index of the same training without faults, in ``Seen.undisturbed``.
+        final: the run as the API shows it in the end; None if the service no longer knows the run.
+        later: the run as the API shows it some seconds after ``final``.
+        attempts: attempts that wrote the measurements of each step, by step.
+        cancelled_at: the run's attempt when a cancel was accepted; None if the run was not cancelled.
     """
 
     run_id: str
@@ -83,11 +87,11 @@ class RunSeen:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All that was seen of one backend.
+    """Observations of one backend.
 
     Attributes:
-        known: how many experiments the service knows in the end.
-        outage: how the artifact store was made to fail.
+        known: number of experiments that the service knows in the end.
+        outage: word for how the artifact store was made to fail: full, or absent.
     """
 
     backend: str

@@ -1,4 +1,4 @@
-"""Results of every training without faults: ``python -m normcore``, with no service."""
+"""Results of trainings without faults, by ``python -m normcore``, without the service."""
 
 import json
 import subprocess
@@ -13,10 +13,10 @@ from benchmarks.processes import ROOT
 
 
 def undisturbed(loads: Sequence[Load], folder: Path) -> list[Undisturbed]:
-    """Train each once, one after the other.
+    """Train each load once, one after the other; return their measurements and results.
 
     Raises:
-        subprocess.CalledProcessError: one did not end well.
+        subprocess.CalledProcessError: a training failed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     return [_train(load, folder / f"{number}.json") for number, load in enumerate(loads)]

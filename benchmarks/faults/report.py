@@ -1,4 +1,4 @@
-"""The verdict as numbers with their goals, and as a table of recovery by kind of fault."""
+"""Verdict as numbers with targets, as a table of recovery by kind of fault, and as complaints."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,17 @@ NONE_AT_ALL = Target("ours", "at most", 0)
 KILLS = (Kind.WORKER, Kind.CHILD, Kind.QUIET)
 STORM_GOALS = {"cluster": Target("ours", "under", 20)}  # seconds
 QUIET_GOALS = {"up": Target("ours", "at most", 3), **STORM_GOALS}
-OUTAGES = (Kind.DISK, Kind.BLACK_HOLE, Kind.FROZEN)  # whose recovery counts from their end
+OUTAGES = (Kind.DISK, Kind.BLACK_HOLE, Kind.FROZEN)  # their recovery counts from their end
 P50, P95 = percentile(50), percentile(95)
 
 
 def numbers(name: str, verdict: Verdict, faults: int, least: int) -> list[Number]:
-    """Rows of one backend in the table of all benchmarks. At least ``least`` faults had to happen."""
+    """Rows of one backend for the table of all benchmarks.
+
+    Args:
+        faults: number of faults that were caused.
+        least: number of faults that had to be caused.
+    """
 
     def count(what: str, value: int) -> Number:
         return Number(f"faults, {name}: {what}", "", value)
@@ -53,7 +58,12 @@ def _recovery(what: str, seconds: Sequence[float], goal: Target | None) -> list[
 
 
 def kinds(name: str, verdict: Verdict, injuries: Sequence[Kind], outage: str) -> str:
-    """Markdown: how often each kind was inflicted, and how long until what it hit trained again."""
+    """Markdown table with one row for each kind of fault: how often it happened, and the time to recovery.
+
+    Args:
+        injuries: the kind of each fault that happened.
+        outage: word for how the artifact store was made to fail.
+    """
     lines = [f"| {name}: fault | times | runs hit | p50 | p95 | worst |", "|---|---|---|---|---|---|"]
     for kind in dict.fromkeys(sorted(injuries, key=list(Kind).index)):
         found = verdict.recoveries.get(kind, [])
@@ -68,7 +78,7 @@ def kinds(name: str, verdict: Verdict, injuries: Sequence[Kind], outage: str) ->
 
 
 def complaints(name: str, verdict: Verdict) -> list[str]:
-    """One line for everything that should not have happened."""
+    """One line for each broken promise."""
     return [
         *(f"{name}: failed: {what}" for what in verdict.failed),
         *(f"{name}: lost: {what}" for what in verdict.lost),

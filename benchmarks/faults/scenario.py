@@ -1,4 +1,4 @@
-"""The plan: which faults, in which order, on which trainings. All of it is drawn from one seed."""
+"""Plan of the faults: their kinds, their order and the trainings. One seed decides the order and all details."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,13 @@ from typing import Any
 
 
 class Kind(StrEnum):
-    """A kind of fault, named as the report names it. What is killed is killed by SIGKILL."""
+    """Kind of fault, with its name in the report. Processes are killed by SIGKILL."""
 
     WORKER = "worker killed"
     CHILD = "training process killed"
     QUIET = "worker or training process killed after 15 quiet seconds"
     FORK_SERVER = "fork server killed"
-    SERVICE = "`normbench up` killed"  # API and scheduler; its workers are left to themselves
+    SERVICE = "`normbench up` killed"  # kills API and scheduler; the workers go on alone
     API = "API killed"
     SCHEDULER = "scheduler killed"
     TREE = "everything killed"
@@ -33,9 +33,9 @@ class Fault:
     """One fault of a plan.
 
     Attributes:
-        pause: seconds of training before it.
-        seconds: how long an outage lasts.
-        luck: in [0, 1); decides whatever the kind leaves open.
+        pause: seconds to wait before the fault.
+        seconds: duration of an outage.
+        luck: random number in [0, 1) for the choices that the kind leaves open.
     """
 
     kind: Kind
@@ -46,7 +46,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A training: ``spec`` as it is posted, without its seed."""
+    """Training that is submitted: a spec without seeds, and one seed."""
 
     spec: Mapping[str, Any]
     seed: int
@@ -60,10 +60,10 @@ class Size:
     """Size of the benchmark.
 
     Attributes:
-        faults: how many of each kind, by backend.
-        seconds: after so long no further fault is inflicted on a backend.
-        settings: of the service, over those of ``backends.SETTINGS``.
-        least: so many faults must be inflicted on a backend.
+        faults: number of faults of each kind, by backend.
+        seconds: time after which no further fault is caused on a backend.
+        settings: settings of the service, which take precedence over ``backends.SETTINGS``.
+        least: number of faults that must have been caused on a backend.
     """
 
     faults: Mapping[str, Mapping[Kind, int]]
@@ -78,7 +78,7 @@ OUTAGE_SECONDS = (3.0, 9.0)
 
 
 def plan(faults: Mapping[Kind, int], seed: int) -> list[Fault]:
-    """The faults in an order, at times and with details that the seed decides."""
+    """Draw the plan: the faults in random order, each with a random pause, duration and luck."""
     draw = random.Random(seed)
     kinds = [kind for kind, times in faults.items() for _ in range(times)]
     draw.shuffle(kinds)
@@ -100,7 +100,7 @@ LONG = (
     _training("permuted_digits", "recurrent_batch_norm", 200),
     _training("sequential_digits", "none", 400),
     _training("char_lm", "recurrent_batch_norm", 700),
-    _training("char_lm", "layer_norm", 2500, "reference"),  # long enough to be hit more often than a run may be lost
+    _training("char_lm", "layer_norm", 2500, "reference"),  # so long that it is hit more often than a run may be lost
 )
 
 FULL = Size(

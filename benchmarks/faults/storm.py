@@ -1,4 +1,4 @@
-"""One backend through one plan: cause the faults, let all runs end, and collect what was observed."""
+"""Faults on one backend: cause the faults of a plan, let all runs end, and collect the observations."""
 
 import sys
 import time
@@ -16,15 +16,22 @@ from benchmarks.faults.observations import Injury, Rows, RunSeen, Seen, Undistur
 from benchmarks.faults.scenario import Fault, Size, plan
 from benchmarks.faults.watch import Watch, watching
 
-DRAIN_SECONDS = 240.0  # for the runs in flight to end after the last fault
-AFTERMATH_SECONDS = 3.0  # in which whoever was overtaken may still write
+DRAIN_SECONDS = 240.0  # in which the last runs must end after the last fault
+AFTERMATH_SECONDS = 3.0  # in which an attempt that was overtaken may try to write
 MEASUREMENTS = table("measurements", column("run_id"), column("step"), column("attempt"))
 
 
 def storm(
     name: str, size: Size, references: Sequence[Undisturbed], folder: Path, *, seed: int, break_lease: bool = False
 ) -> Seen:
-    """All that was seen of one backend under the faults of ``size``."""
+    """Cause the faults of ``size`` on one backend; return all observations.
+
+    Args:
+        name: name of the backend.
+        references: the same trainings without faults.
+        seed: seed of the plan of faults.
+        break_lease: True lets overtaken attempts write.
+    """
     folder.mkdir(parents=True)
     with BACKENDS[name](folder, size.settings, break_lease=break_lease) as backend, watching(backend.port) as watch:
         with loading(backend.port, size.loads, watch, backend.workers) as loader:
@@ -42,7 +49,7 @@ def storm(
 
 
 def _inflict(scene: Scene, faults: Sequence[Fault], seconds: float) -> list[Injury]:
-    """One after the other, each once the one before is overcome; none after so many seconds."""
+    """Cause one fault after the other, each when the one before is overcome. Stop after ``seconds``."""
     deadline, injuries = time.monotonic() + seconds, []
     for number, fault in enumerate(faults, 1):
         if time.monotonic() > deadline:
@@ -90,7 +97,7 @@ def _rows(api: Api, accepted: Accepted) -> Rows:
 
 
 def _attempts(backend: Backend) -> dict[str, dict[int, frozenset[int]]]:
-    """Attempts that wrote each row, by run and step; HTTP does not say it for every row."""
+    """Attempts that wrote measurements, by run and step, from the database. HTTP does not tell them for every row."""
     found: dict[str, dict[int, frozenset[int]]] = {}
     engine = create_engine(backend.database_url)
     with engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""Verdict on the promises, from the observations: pure functions."""
+"""Verdict on the promises of the service, computed from observations by pure functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from typing import Any
 from benchmarks.faults.observations import ENDED, Injury, Rows, RunSeen, Sample, Seen, Undisturbed, has_trained
 from benchmarks.faults.scenario import Kind
 
-SECONDS = ("train_seconds", "seconds_to_target")  # of a result; no two trainings take equally long
+SECONDS = ("train_seconds", "seconds_to_target")  # fields of a result that differ between equal trainings
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Rows of one or more runs that are not an undisturbed run's."""
+    """Numbers of measurements that differ from those of a training without faults."""
 
     missing: int = 0
     different: int = 0
@@ -29,7 +29,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Verdict on one backend. Lists name runs, or their errors."""
+    """Verdict on one backend. Lists have ids of runs, some with a reason."""
 
     accepted: int
     succeeded: int
@@ -48,7 +48,7 @@ class Verdict:
 
 
 def judge(seen: Seen) -> Verdict:
-    """All of it."""
+    """Judge all observations of one backend."""
     states = [state_of(run) for run in seen.runs]
     wrong = {run.run_id: wrong_rows(run, seen.undisturbed[run.training]) for run in seen.runs}
     surplus = seen.known - len(seen.runs)
@@ -74,7 +74,7 @@ def state_of(run: RunSeen) -> str:
 
 
 def doubled(run: RunSeen) -> Iterator[str]:
-    """Signs that two attempts wrote to a run, or that it ended twice."""
+    """Yield signs that two attempts wrote to a run, or that the run ended twice."""
     if run.final is None:
         return
     if state_of(run) in ENDED and _end_of(run.final) != _end_of(run.later):
@@ -95,12 +95,12 @@ def _end_of(run: Mapping[str, Any] | None) -> tuple[Any, ...]:
 
 
 def _went_back(samples: Sequence[Sample]) -> int:
-    """Count how often the step went back; once is right, when an attempt begins at a checkpoint."""
+    """Count how often the step of an attempt went back. Once is right: when the attempt begins at a checkpoint."""
     return sum(later.step < earlier.step for earlier, later in pairwise(samples))
 
 
 def _foreign_rows(run: RunSeen) -> Iterator[str]:
-    """Rows that an attempt wrote which had been overtaken."""
+    """Yield signs that an attempt wrote measurements after a newer attempt had begun."""
     assert run.final is not None
     if state_of(run) == "succeeded":
         began = run.final["resumed_from_step"] or 0
@@ -119,8 +119,9 @@ def _foreign_rows(run: RunSeen) -> Iterator[str]:
 
 
 def wrong_rows(run: RunSeen, undisturbed: Undisturbed) -> Wrong:
-    """Rows of a run that differ from an undisturbed run's. A run that did not succeed is compared up to its last
-    row.
+    """Count measurements of a run that differ from the training without faults.
+
+    A run that did not succeed is compared up to its last measurement.
     """
     expected: Rows = undisturbed.rows
     if state_of(run) != "succeeded":
@@ -134,20 +135,21 @@ def wrong_rows(run: RunSeen, undisturbed: Undisturbed) -> Wrong:
 
 
 def has_result_of(run: RunSeen, undisturbed: Undisturbed) -> bool:
-    """Tell if a succeeded run has the result of an undisturbed one. Others have no result to compare."""
+    """Tell if a succeeded run has the same result as the training without faults; True for other runs."""
     if run.final is None or state_of(run) != "succeeded":
         return True
     return without_seconds({**run.final["result"], "outcome": run.final["outcome"]}) == undisturbed.result
 
 
 def without_seconds(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Part of a result that every training of this spec and seed gives."""
+    """Result without its times, which differ between trainings of one spec and seed."""
     return {name: value for name, value in result.items() if name not in SECONDS}
 
 
 def ran_on(run: RunSeen) -> bool:
-    """Tell if the run trained on, or ended otherwise, after a cancel was accepted. It may have been about to
-    succeed.
+    """Tell if the run went on after a cancel was accepted: in a new attempt, or to another end than cancelled.
+
+    A run that succeeds in the attempt that was cancelled did not go on.
     """
     if run.cancelled_at is None or run.final is None:
         return False
@@ -157,7 +159,7 @@ def ran_on(run: RunSeen) -> bool:
 
 
 def recoveries(injuries: Sequence[Injury], samples: Mapping[str, Sequence[Sample]]) -> dict[Kind, list[float | None]]:
-    """Seconds until training went on, of every run that every fault hit; None for those that never did."""
+    """Seconds until each run that was hit went on, by kind of fault; None for a run that never did."""
     found: dict[Kind, list[float | None]] = {}
     for injury in injuries:
         found.setdefault(injury.kind, []).extend(
@@ -169,7 +171,7 @@ def recoveries(injuries: Sequence[Injury], samples: Mapping[str, Sequence[Sample
 
 
 def came_too_late(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> bool:
-    """Tell if a kill met a run that had just succeeded, before anybody saw it."""
+    """Tell if a kill hit a run that had already succeeded, although the watch had not yet seen so."""
     end = samples[-1]
     return (
         injury.ends_attempt and injury.kind != Kind.CANCEL and end.state == "succeeded" and end.attempt == hit.attempt
@@ -177,9 +179,9 @@ def came_too_late(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> boo
 
 
 def recovery(injury: Injury, hit: Sample, samples: Sequence[Sample]) -> float | None:
-    """Seconds from a fault (an outage: its end) until its run was seen beyond where its attempt began, or ended.
+    """Seconds from a fault until a run that it hit was seen to train again or to have ended; None if never, or failed.
 
-    A run that another worker ended while the outage lasted is recovered after 0 s.
+    The seconds of an outage or freeze count from its end. A run that another worker ended meanwhile recovers in 0 s.
     """
     if samples[-1].state in ENDED and samples[-1].at <= injury.ended:
         return 0.0 if samples[-1].state != "failed" else None

@@ -1,4 +1,4 @@
-"""Watch of the runs, as a client sees them: a thread polls them and stores every change."""
+"""Watch of the runs, as a client sees them: a thread polls the runs and stores every change."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ LOOK_SECONDS = 0.02
 
 
 class Watch:
-    """The timeline of every run that it was told of."""
+    """Watch: polls the runs that were added, and has the samples of each."""
 
     def __init__(self, port: int) -> None:
         self._api = Api(port)
@@ -25,18 +25,18 @@ class Watch:
         self._samples.setdefault(run_id, [])
 
     def samples(self, run_id: str) -> Sequence[Sample]:
-        """Samples of a run so far, oldest first; looks that showed no change are left out."""
+        """Samples of a run so far, oldest first. Polls that showed no change are left out."""
         return self._samples[run_id]
 
     def latest(self) -> list[Sample]:
-        """The last sight of every run."""
+        """Last sample of every run."""
         return [samples[-1] for samples in list(self._samples.values()) if samples]
 
     def unfinished(self) -> list[str]:
         return [run_id for run_id, s in list(self._samples.items()) if not s or s[-1].state not in ENDED]
 
     def wait_for(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Wait until a condition holds, for at most ``seconds``; tell if it holds."""
+        """Wait at most ``seconds`` until a condition holds; return True if it holds."""
         try:
             wait_until(holds, seconds, every=LOOK_SECONDS)
         except RuntimeError:
@@ -44,7 +44,7 @@ class Watch:
         return True
 
     def look(self) -> None:
-        """Look at every unfinished run until told to stop."""
+        """Poll every unfinished run until ``stop`` is called."""
         while not self._stopping.wait(LOOK_SECONDS):
             for run_id in self.unfinished():
                 self._look_at(run_id)
@@ -72,7 +72,7 @@ class Watch:
 
 @contextmanager
 def watching(port: int) -> Iterator[Watch]:
-    """A watch that looks while the block runs."""
+    """Run a watch that polls while the block runs."""
     watch = Watch(port)
     with ThreadPoolExecutor(1, "watch") as pool:
         looking = pool.submit(watch.look)

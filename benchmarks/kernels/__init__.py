@@ -1,3 +1,3 @@
-"""Speed of the fused recurrences, beside ``torch.nn``'s and our own reference."""
+"""Speed of the fused recurrences, compared with ``torch.nn`` and with our own reference."""
 
 import normcore  # noqa: F401 - before torch, whose threads then wait as in runs

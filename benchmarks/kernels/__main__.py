@@ -1,4 +1,4 @@
-"""``python -m benchmarks.kernels``: fused recurrences beside ``torch.nn``'s and our own reference."""
+"""``python -m benchmarks.kernels``: compare fused recurrences with ``torch.nn`` and with our own reference."""
 
 import argparse
 import json
@@ -23,9 +23,9 @@ QUICK_SECONDS = 0.3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     options = _parser().parse_args(arguments)
-    keep_freed_memory()  # as in runs, for all contestants
+    keep_freed_memory()  # as in runs of the service, for all contestants
     prepare()
     print(f"Instruction set {instruction_set()}, {os.cpu_count()} cores")
     everything: list[Times] = []

@@ -1,8 +1,9 @@
-"""``python -m benchmarks.kernels.before COMMIT``: a training step by the fused kernels of this checkout beside the
-reference of another commit, in turns.
+"""``python -m benchmarks.kernels.before COMMIT``: how much faster this checkout's kernels are than an old reference.
 
-The reference has become faster since there are kernels, too; this says what they brought. Both use the packages
-that are installed here. The other commit's ``Recurrent`` takes its cell and sizes one by one, as it did until 2d39569.
+It times a training step by the fused kernels of this checkout and by the reference of another commit, in turns. The
+reference itself has become faster since there are kernels, so only an old one shows the whole gain. Both use the
+packages that are installed here. The other commit must be older than 2d39569, in which the arguments
+of ``Recurrent`` changed.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from normcore.kernels.cpu.load import prepare
 from normcore.memory import keep_freed_memory
 
 FLOOR = 2.3
-SECONDS = 12.0  # for all pairs of a shape and a method
+SECONDS = 12.0  # in which all pairs of a shape and a method are timed
 THEIRS = """
 import sys, torch
 from normcore.memory import keep_freed_memory
@@ -46,7 +47,7 @@ for _ in sys.stdin:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels.before", description=__doc__)
     parser.add_argument("commit", help="of this repository")
     parser.add_argument("--cells", nargs="+", choices=("lstm", "gru", "rnn"), default=("lstm", "gru", "rnn"))
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _show(cell: str, other: Path, options: argparse.Namespace) -> None:
-    """A row a shape, as each is measured; then the geometric mean of all."""
+    """Print a table with one row for each shape, as soon as it is measured, and the geometric mean of all shapes."""
     head = [f"{cell}, {options.threads} thread{'s' if options.threads > 1 else ''}", *METHODS]
     print("\n" + _row(head) + "\n" + _row(["---"] * len(head)), flush=True)
     ratios: list[list[float]] = []
@@ -82,7 +83,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _ratio(cell: str, method: str, shape: Shape, other: Path, threads: int) -> float:
-    """Ratio of the medians: the other commit's step to ours."""
+    """Median seconds of the other commit's step, divided by the median of ours."""
     ours = fused(cell, method, shape)
     x, grad = torch.randn(shape[:3]), torch.randn(shape.steps, shape.batch, shape.hidden)
     give_back_freed_memory()
@@ -93,7 +94,7 @@ def _ratio(cell: str, method: str, shape: Shape, other: Path, threads: int) -> f
 
 @contextmanager
 def _theirs(cell: str, method: str, shape: Shape, other: Path, threads: int) -> Iterator[Callable[[], None]]:
-    """A process of the other commit that makes a step whenever it is asked to."""
+    """Start a process with the other commit's code; give a function that lets the process make one training step."""
     arguments = [cell, method, str(threads), *map(str, shape)]
     environment = {**os.environ, "PYTHONPATH": str(other)}
     with subprocess.Popen(

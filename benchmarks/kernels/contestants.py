@@ -1,4 +1,4 @@
-"""Contestants that take turns: ``torch.nn``'s network of a cell, ours by the fused kernels, and ours by the reference.
+"""Contestants that are timed in turns: a network of ``torch.nn``, ours by the fused kernels, ours by the reference.
 
 Shapes: T steps, B examples, F inputs, H hidden units.
 """
@@ -22,7 +22,7 @@ GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
 class Shape(NamedTuple):
-    """Shape of one call."""
+    """Shape of the data of one call, and the number of hidden units."""
 
     steps: int
     batch: int
@@ -33,7 +33,7 @@ class Shape(NamedTuple):
         return ",".join(map(str, self))
 
     def products(self, cell: str, *, training: bool) -> float:
-        """Floating-point operations of the products alone; no gradient of x is asked for."""
+        """Floating-point operations of the matrix products alone. Training has no gradient of x."""
         forward = 2.0 * self.steps * self.batch * GATES[cell] * self.hidden * (self.inputs + self.hidden)
         back = 2.0 * self.steps * self.batch * GATES[cell] * self.hidden * (self.inputs + 2 * self.hidden)
         return forward + back if training else forward
@@ -41,12 +41,12 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A network of one layer.
+    """Network of one recurrent layer.
 
     Attributes:
-        outputs: h at every step (T, B, H), from x (T, B, F).
-        module: what holds its parameters.
-        ended: waits until all is done: a GPU works on while Python goes on.
+        outputs: function from x (T, B, F) to h at every step (T, B, H).
+        module: module that holds the parameters.
+        ended: function that waits until a GPU has finished, as Python does not wait for it.
     """
 
     outputs: Callable[[Tensor], Tensor]
@@ -54,7 +54,7 @@ class Contestant:
     ended: Callable[[], None] = lambda: None
 
     def train(self, x: Tensor, grad: Tensor) -> None:
-        """Outputs, and the gradients of all parameters from that of the outputs."""
+        """Compute the outputs for x, and the gradients of all parameters from the gradient of the outputs."""
         for parameter in self.module.parameters():
             parameter.grad = None
         torch.autograd.backward(self.outputs(x), grad)
@@ -66,7 +66,7 @@ class Contestant:
         self.ended()
 
     def kept(self, x: Tensor) -> int:
-        """Bytes that a forward pass keeps for backward, parameters and x left out."""
+        """Bytes that a forward pass saves for the backward pass, without parameters and x."""
         known = {tensor.untyped_storage().data_ptr() for tensor in (x, *self.module.parameters())}
         seen: dict[int, int] = {}
 
@@ -96,7 +96,7 @@ def reference(cell: str, method: str, shape: Shape) -> Contestant:
 
 
 def evaluated(contestant: Contestant, steps: int) -> Contestant:
-    """The contestant in evaluation mode, its batch norms with statistics of a population."""
+    """Put the contestant into evaluation mode, and give its batch norms population statistics."""
     contestant.module.eval()
     for norm in batch_norms(contestant.module).values():
         known = norm.running_mean.new_zeros(steps, norm.running_mean.shape[1])
@@ -105,7 +105,7 @@ def evaluated(contestant: Contestant, steps: int) -> Contestant:
 
 
 def by(unroll: Callable[..., recurrent.Unrolled], cell: str, method: str, shape: Shape) -> Contestant:
-    """Our network, its sequence taken by ``unroll``."""
+    """Our network, whose steps are computed by the function ``unroll``."""
     options = CELLS[cell].model_validate({"hidden_size": shape.hidden})
     kind = METHODS[method]
     norm = kind.model_validate({**kind.defaults(CELLS[cell]), "method": method})

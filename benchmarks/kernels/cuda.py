@@ -1,6 +1,7 @@
-"""``python -m benchmarks.kernels.cuda``: the recurrences of a GPU beside cuDNN's and our own reference, on a GPU.
+"""``python -m benchmarks.kernels.cuda``: compare our recurrences on a GPU with cuDNN and with our own reference.
 
-In float32 nobody rounds factors to TF32, which torch lets cuDNN do and nobody else: what that gains is told in the end.
+In float32, no contestant rounds factors to TF32. By default, torch allows this rounding for cuDNN only. The last table
+says how much cuDNN gains by it.
 """
 
 import argparse
@@ -22,11 +23,11 @@ from normcore import recurrent
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 SECONDS = 0.5
-STARTS = 4  # passes before time is taken: kernels are compiled, and CUDA graphs recorded
+STARTS = 4  # passes that are not timed: kernels are compiled, and CUDA graphs recorded
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     options = _parser().parse_args(arguments)
     torch.backends.cudnn.allow_tf32 = False
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}")  # type: ignore[no-untyped-call]
@@ -57,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def measure(cell: str, shapes: Sequence[Shape], precision: str) -> Iterator[Times]:
-    """Times of all methods; in bfloat16 under autocast, as runs have it."""
+    """Yield times of all methods at all shapes. bfloat16 is used by autocast, as in runs."""
     from normcore.kernels import gpu  # needs triton
 
     for shape in shapes:
@@ -94,7 +95,7 @@ def _within(precision: AbstractContextManager[object], contestant: Contestant, x
 
 
 def best_product(dtype: torch.dtype) -> float:
-    """Floating-point operations a second of a large product."""
+    """Floating-point operations per second of a large matrix product."""
     a = torch.randn(8192, 8192, device="cuda", dtype=dtype)
 
     def work() -> None:
@@ -106,7 +107,7 @@ def best_product(dtype: torch.dtype) -> float:
 
 
 def rounded(cells: Sequence[str]) -> str:
-    """Speed-up of cuDNN with factors rounded to TF32, which is torch's default: a row for each cell."""
+    """Table of cuDNN's speed-up by rounding factors to TF32, which is torch's default; one row for each cell."""
     rows = [("cuDNN / cuDNN with TF32", *map(str, SHAPES)), tuple("---" for _ in range(len(SHAPES) + 1))]
     for cell in cells:
         gains = []

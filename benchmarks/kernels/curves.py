@@ -1,7 +1,8 @@
-"""``python -m benchmarks.kernels.curves``: whether trainings by the fused kernels follow those by the reference.
+"""``python -m benchmarks.kernels.curves``: compare trainings by the fused kernels with trainings by the reference.
 
-Each seed trains ``permuted_digits`` (small) by both. Shown is the mean of the differences, fused less reference, with
-its 95% interval (t over the seeds), and beside it how much the reference's seeds differ among themselves.
+Each seed trains ``permuted_digits`` (small) by both kernels. The table has the mean of the differences, fused minus
+reference, with its 95% interval (t over the seeds). For comparison it has the standard deviation of the reference's
+seeds.
 """
 
 import argparse
@@ -17,11 +18,11 @@ from normcore.spec import TrainingSpec, resolve
 from normcore.training.loop import train
 
 METHODS = ("layer_norm", "recurrent_batch_norm")
-Curve = dict[str, float]  # by the name of the value and its step
+Curve = dict[str, float]  # values by a name that includes the step
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels.curves", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="how many (5)")
     options = parser.parse_args(arguments)

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.kernels.end_to_end COMMIT``: trainings by this checkout beside another commit's, in turns.
+"""``python -m benchmarks.kernels.end_to_end COMMIT``: time trainings by this checkout and another commit, in turns.
 
-An update is the difference between a training of some updates and one of twice as many. A run is those updates, one
-validation, the population's pass and the test: less training to the measurements than the profile's own. Both checkouts
-use the packages that are installed here.
+The time of an update is the difference between a training of n updates and one of 2 n updates, divided by n. A run is n
+updates, one validation, the pass for population statistics, and the test. So a run trains less between measurements
+than runs of the profile do. Both checkouts use the packages that are installed here.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from benchmarks.table import markdown
 
 
 class Training(NamedTuple):
-    """Training of a task, with enough updates to outlast the noise of a start."""
+    """Training of a task, with so many updates that noise at the start does not matter."""
 
     task: dict[str, Any]
     updates: int
@@ -38,7 +38,7 @@ FLOOR = Target("ratio", "at most", 0.5)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels.end_to_end", description=__doc__)
     parser.add_argument("commit", help="of this repository")
     parser.add_argument("--trainings", nargs="+", choices=list(TRAININGS), default=list(TRAININGS))
@@ -75,7 +75,7 @@ def _beside(name: str, training: Training, method: str, other: Path, options: ar
 
 
 def _trained(source: Path, training: Training, method: str) -> tuple[float, float]:
-    """Seconds to an update, and to a run."""
+    """Seconds of one update, and seconds of a run."""
     spec = {"task": training.task, "norm": {"method": method}}
     trained, run = _run(source, spec, training.updates)
     twice, _ = _run(source, spec, 2 * training.updates, tested=False)
@@ -83,7 +83,11 @@ def _trained(source: Path, training: Training, method: str) -> tuple[float, floa
 
 
 def _run(source: Path, spec: dict[str, Any], updates: int, *, tested: bool = True) -> tuple[float, float]:
-    """Seconds until it was validated, by its own clock, and from its start until it was tested."""
+    """Train once; return the training seconds at the validation, and the seconds from the start until the test ended.
+
+    Args:
+        tested: False stops the training after the validation.
+    """
     spec = {**spec, "training": {"max_steps": updates, "eval_every": updates}}
     command = [sys.executable, "-P", "-m", "normcore", "/dev/stdin"]
     environment = {**os.environ, "PYTHONPATH": str(source)}
@@ -106,7 +110,7 @@ def _run(source: Path, spec: dict[str, Any], updates: int, *, tested: bool = Tru
                     break
         seconds = time.monotonic() - began
     if tested and process.returncode != 0:
-        raise RuntimeError(f"a training of {source} ended with {process.returncode}")
+        raise RuntimeError(f"a training with the code of {source} ended with exit status {process.returncode}")
     return validated, seconds
 
 

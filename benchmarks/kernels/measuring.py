@@ -1,4 +1,4 @@
-"""Times of contestants that take turns: whatever slows the machine down slows all of them."""
+"""Times of contestants that take turns, so that a slow machine slows all contestants."""
 
 import ctypes
 import math
@@ -25,18 +25,18 @@ SHAPES = (
 )
 BATCHES = tuple(Shape(64, batch, 64, 128) for batch in (1, 2, 4, 8, 16, 32, 64, 128, 256))
 QUICK = (Shape(64, 64, 1, 100), Shape(20, 32, 64, 128))
-SECONDS, LEAST, MOST = 3.0, 5, 60  # for all pairs of one comparison, and how many these may be
+SECONDS, LEAST, MOST = 3.0, 5, 60  # time for all pairs of one comparison; least and most pairs
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Times of one method at one shape, with ``torch.nn`` beside it; medians in seconds.
+    """Times of one method at one shape, by our kernels and by ``torch.nn`` (``theirs_…``); medians in seconds.
 
     Attributes:
-        setting: how many threads of a processor, or in which precision a GPU.
-        pairs: the ratio to ``torch.nn`` of each pair of training steps.
-        reference: a training step by the reference.
-        kept, theirs_kept: bytes kept for backward, by us and by ``torch.nn``.
+        setting: number of threads of a processor, or precision of a GPU.
+        pairs: for each pair of training steps, our seconds divided by those of ``torch.nn``.
+        reference: seconds of a training step by the reference.
+        kept, theirs_kept: bytes saved for the backward pass, by us and by ``torch.nn``.
     """
 
     cell: str
@@ -80,11 +80,11 @@ def compared(
     turns: int = 1,
     least: int = LEAST,
 ) -> Times:
-    """Times of our kernels, of ``torch.nn`` and of the reference; ``contestants`` are in this order.
+    """Measure our kernels, ``torch.nn`` and the reference; ``contestants`` are in this order.
 
     Args:
-        turns: of ours and ``torch.nn``'s while the reference has one.
-        least: how many turns the reference has.
+        turns: turns of our kernels and of ``torch.nn`` for each turn of the reference.
+        least: least number of turns of the reference.
     """
     ours, theirs, slow = (partial(contestant.train, x, grad) for contestant in contestants)
     kept, theirs_kept = (contestant.kept(x) for contestant in contestants[:2])
@@ -110,7 +110,11 @@ def compared(
 
 
 def in_turns(works: Sequence[Callable[[], None]], seconds: float, least: int = LEAST) -> list[list[float]]:
-    """Seconds that each took, time after time, after one that does not count; as many as there is time for."""
+    """Time all works in turns, as many rounds as fit into ``seconds``, within ``least`` and MOST.
+
+    Returns:
+        The seconds of each round, for each work. A first round is left out.
+    """
     once = sum(_seconds(work) for work in works)
     rounds = min(MOST, max(least, int(seconds / once)))
     samples: list[list[float]] = [[] for _ in works]
@@ -127,8 +131,9 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def give_back_freed_memory() -> None:
-    """Give freed memory of other shapes back. Its pieces do not fit any more, and kept as in runs they come to more
-    than 20 GB.
+    """Give freed memory of other shapes back to the system.
+
+    The pieces do not fit the next shape. If they were kept, as in runs, they would come to more than 20 GB.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
@@ -140,8 +145,10 @@ def geometric_mean(ratios: Sequence[float]) -> float:
 
 
 def best_product(threads: int) -> float:
-    """Floating-point operations a second of the fastest product that is at hand here: an RNN of our own without norm,
-    whose forward pass is nothing but a product of (512, 1024) with (1024, 1024) at each of 8 steps.
+    """Floating-point operations per second of the fastest matrix product on this machine.
+
+    It is measured with our own RNN without norm. Its forward pass is a product of (512, 1024) with (1024, 1024) at each
+    of 8 steps.
     """
     torch.set_num_threads(threads)
     shape = Shape(8, 512, 1, 1024)

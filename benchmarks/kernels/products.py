@@ -1,7 +1,7 @@
-"""``python -m benchmarks.kernels.products``: what oneDNN's product would be to all that runs by torch's.
+"""``python -m benchmarks.kernels.products``: speed of modules if torch multiplied matrices by oneDNN instead of MKL.
 
-``torch.nn.functional.linear`` calls MKL, which has nothing wider than AVX2 for processors that are not Intel's. oneDNN,
-which torch calls for convolutions, has; torch offers its product under a name of its own.
+``torch.nn.functional.linear`` calls MKL. On processors that are not Intel's, MKL uses nothing wider than AVX2. oneDNN,
+which torch calls for convolutions, uses wider instructions. torch has oneDNN's product as a separate function.
 """
 
 import statistics
@@ -22,7 +22,7 @@ BY_MKL = functional.linear
 
 
 def main() -> int:
-    """Print a row for each place where there are products."""
+    """Print a row for each work with matrix products."""
     keep_freed_memory()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def places() -> Iterator[tuple[str, Callable[[], None]]]:
-    """Forward and backward passes."""
+    """Yield names and works. A work is a forward and a backward pass of a module."""
     for batch in (128, 4):
         layers = nn.Sequential(nn.Linear(784, 1000), nn.ReLU(), nn.Linear(1000, 1000), nn.ReLU(), nn.Linear(1000, 10))
         yield f"feedforward, {batch} examples", _pass(layers, torch.randn(batch, 784))
@@ -89,7 +89,7 @@ class _Linear(torch.autograd.Function):
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x W' + b"""
+    """x W' + b, by oneDNN."""
     result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return result
 

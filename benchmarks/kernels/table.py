@@ -1,19 +1,19 @@
-"""Tables of the measurements in Markdown."""
+"""Markdown tables of the measurements."""
 
 from collections.abc import Sequence
 
 from benchmarks.kernels.measuring import METHODS, Times, geometric_mean
 
 FLOORS = {"lstm": (1.1, 1.25), "gru": (1.3, 1.6), "rnn": (1.3, 1.6)}
-"""What a training step may cost beside ``torch.nn``'s: in the geometric mean of the shapes, and at any of them."""
+"""Largest allowed time of a training step, relative to ``torch.nn``: geometric mean of the shapes, and any shape."""
 EVALUATION, REFERENCE, MEMORY = 1.2, 2.3, 1.25
 
 
 def table(times: Sequence[Times], limit: float) -> str:
-    """A row a shape and method.
+    """Table with one row for each shape and method.
 
     Args:
-        limit: floating-point operations a second that a product can have.
+        limit: floating-point operations per second of the fastest product.
     """
     head = (
         "shape",
@@ -47,7 +47,7 @@ def _cells(t: Times, limit: float) -> tuple[str, ...]:
 
 
 def verdicts(cell: str, times: Sequence[Times]) -> str:
-    """A line a method: its figures over all shapes, beside the floors."""
+    """Table with one row for each method: its figures over all shapes. The head has the floors."""
     mean, most = FLOORS[cell]
     head = (
         "method",

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.reproductions``: the page of docs/results/reproductions.md, from a database of runs."""
+"""``python -m benchmarks.reproductions``: write docs/results/reproductions.md from a database of runs."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ from service.settings import InvalidSettings, Settings, read_settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reproductions", description=__doc__)
     parser.add_argument(
         "--output",
@@ -51,18 +51,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _before(page: Path) -> Earlier:
-    """Read what stands in the page, and beside it."""
+    """Read the earlier page, and the file of results by seed beside it."""
     text = page.read_text(encoding="utf-8") if page.exists() else ""
     return earlier(text, read(page.parent / PICTURES / FILE))
 
 
 def _check_there_is_one(url: str) -> None:
-    """A page of nothing but gaps would not say that it was made from the wrong place."""
+    """Check that an SQLite database exists. Without this check, a wrong path would give a page without numbers.
+
+    Raises:
+        StartupError: there is no database.
+    """
     database = make_url(url)
     if database.drivername == "sqlite" and not Path(database.database or "").exists():
         raise StartupError(
-            f"there is no database {database.database}; set NORMBENCH_DATA_DIR or NORMBENCH_DATABASE_URL to that of the"
-            " service that trained"
+            f"there is no database {database.database}; set NORMBENCH_DATA_DIR or NORMBENCH_DATABASE_URL as for the"
+            " service that trained the runs"
         )
 
 

@@ -1,4 +1,4 @@
-"""Sections and rows without a run in the database: their numbers stay, and their verdicts are computed anew."""
+"""Sections and rows without a run in the database: their numbers stay, and their verdicts are computed again."""
 
 from collections.abc import Iterator, Mapping
 
@@ -33,7 +33,10 @@ FROM_BOTH = (
 
 
 def refresh(section: Section, before: Earlier) -> str:
-    """Compute a section's verdicts anew, and call targets at the first evaluation unresolved; the rest stays."""
+    """Text of a section without runs: its earlier text, with verdicts computed again.
+
+    Targets that are reached at the first evaluation are marked as unresolved.
+    """
     text = before.sections[section.title]
     if not section.trainings():
         return text
@@ -47,7 +50,7 @@ def refresh(section: Section, before: Earlier) -> str:
 
 
 def write_orders(section: Section, before: Earlier, runs: Runs) -> Iterator[str]:
-    """Write a section's orders with their verdicts, and what the verdicts are computed from."""
+    """Write the orders of a section with their verdicts, and the source of the numbers behind the verdicts."""
     found = judge_orders(section, before, runs)
     yield from (write_order(each, section.specs) for each in found)
     if any(each.steps is not None for each in found):
@@ -62,7 +65,7 @@ def _computed_from(seeds: Mapping[str, Seeds]) -> str:
 
 
 def judge_orders(section: Section, before: Earlier, runs: Runs) -> list[OrderResult]:
-    """Collect what is known of a section's orders, from a database's runs and from the page."""
+    """Judge the orders of a section by the runs of a database and by the earlier page."""
     text = before.sections.get(section.title, "")
     counted, seeds, late = count_seeds(text), seeds_at_hand(section, before, runs), _unresolved(section, text, runs)
     found = []
@@ -81,7 +84,7 @@ def judge_orders(section: Section, before: Earlier, runs: Runs) -> list[OrderRes
 
 
 def seeds_at_hand(section: Section, before: Earlier, runs: Runs) -> Mapping[str, Seeds]:
-    """Results by seed: from a database's runs, else from the file beside the page, else from the printed table."""
+    """Results by seed of each spec: from the runs, else from the file beside the page, else from the printed table."""
     specs, text = section.trainings(), before.sections.get(section.title, "")
     known = {
         **read_table(text, specs, (row for table in _tables(text) for row in rows(table))),
@@ -92,7 +95,7 @@ def seeds_at_hand(section: Section, before: Earlier, runs: Runs) -> Mapping[str,
 
 
 def rows_without_run(section: Section, before: Earlier, runs: Runs) -> Mapping[str, Row]:
-    """Rows of the table of results that stay, by spec: the page has them, the database has no run of the spec."""
+    """Rows of the earlier table of results for specs that have no run in the database, by spec."""
     text = before.sections.get(section.title, "")
     found = {row[0]: row for table in _tables(text) for row in rows(table) if row[1] != NOT_RUN}
     first = first_evaluations(section.trainings())
@@ -101,7 +104,7 @@ def rows_without_run(section: Section, before: Earlier, runs: Runs) -> Mapping[s
 
 
 def _unresolved(section: Section, text: str, runs: Runs) -> list[str]:
-    """Specs whose median is at the first evaluation."""
+    """Names of specs whose median time to the target is at the first evaluation."""
     cells = {row[0]: row[-2] for table in _tables(text) for row in rows(table)}
     return [
         name
@@ -115,7 +118,11 @@ def _tables(text: str) -> list[str]:
 
 
 def _resolved(section: Section, part: str) -> str:
-    """Call targets at the first evaluation unresolved in the table of results."""
+    """Table of results with medians at the first evaluation marked as unresolved.
+
+    Args:
+        part: the table, as Markdown.
+    """
     first = {words(name): steps for name, steps in first_evaluations(section.trainings()).items()}
     found = (_row(row, first[row[0]]) if row[0] in first else row for row in rows(part))
     return "\n".join([*part.split("\n")[:2], *(f"| {' | '.join(row)} |" for row in found)])

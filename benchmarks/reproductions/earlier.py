@@ -1,4 +1,4 @@
-"""Content of the page as it was printed before, kept where a database has no run of it."""
+"""Content of the earlier page. It stays where the database has no run."""
 
 import re
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ GLANCE, FULL_SIZE = "At a glance", "At the papers' own size"
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """Parts of a page.
+    """Parts of an earlier page.
 
     Attributes:
-        sections: each section's text with its heading, by its title.
-        at_a_glance: its lines in that table, by its title.
-        full_size: the results at the papers' own size, by task.
+        sections: text of each section with its heading, by title.
+        at_a_glance: rows of each section in the table "At a glance", by title.
+        full_size: our results at the papers' own size, by task.
         seeds: results by seed, from the file beside the page.
     """
 
@@ -35,7 +35,7 @@ class Earlier:
 
 
 def earlier(page: str, seeds: OfSections = NO_SEEDS) -> Earlier:
-    """Take a page apart that this program printed."""
+    """Split a page that this program printed into its parts."""
     _, *parts = HEADING.split(page)
     texts = {part.partition("\n")[0]: "## " + part.strip() for part in parts}
     glance: dict[str, list[Row]] = {}
@@ -46,13 +46,13 @@ def earlier(page: str, seeds: OfSections = NO_SEEDS) -> Earlier:
 
 
 def rows(text: str) -> list[Row]:
-    """The rows of the text's table, without its head."""
+    """Rows of the Markdown table in a text, without its head."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
 
 
 def count_seeds(section: str) -> Mapping[str, Held]:
-    """Read from a section's text in how many seeds each order was seen, by the order without its source."""
+    """Number of seeds in which each order was seen, read from a section's text; by the order without its source."""
     found = (VERDICT.fullmatch(" ".join(part.split())) for part in section.split("\n\n"))
     return {part["order"]: held for part in found if part is not None and (held := _held(part["found"])) is not None}
 

@@ -1,4 +1,4 @@
-"""Findings of analyses, beside the papers' statements."""
+"""Findings of analyses, compared with the papers' statements, as a table."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +10,11 @@ HOLDS = {True: "yes", False: "**no**", None: ""}
 
 
 def findings(found: Mapping[str, Analysed]) -> str:
-    """One row a finding, by the name of the spec. Of an analysis with claims those alone."""
+    """Table with one row for each finding. If an analysis has findings with a claim, only those are shown.
+
+    Args:
+        found: analyses by the name of the spec.
+    """
     return table(_rows(found)) if found else "Not run."
 
 

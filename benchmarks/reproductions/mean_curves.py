@@ -1,15 +1,15 @@
-"""Learning curves of several methods, each the mean of its seeds within an interval."""
+"""Figure of learning curves: for each method, the mean of its seeds with an interval."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from normcore.figures.figure import PALETTE, Figure, figure
 
-OPACITY = 0.16  # of an interval
+OPACITY = 0.16  # of the area of an interval
 
 
 class Band(NamedTuple):
-    """The mean at x, and its interval; None of one seed."""
+    """Mean of the seeds at x, with its interval, which is None for a single seed."""
 
     x: float
     mean: float
@@ -17,12 +17,12 @@ class Band(NamedTuple):
 
 
 def mean_curves(curves: Mapping[str, Sequence[Band]], title: str, x: str, y: str, baseline: str = "") -> Figure:
-    """A line for each name, with what the mean may be as a band around it.
+    """Figure with a line for each curve, and the interval of the mean as a band around the line.
 
     Args:
-        curves: by name, in the order of the legend.
+        curves: curves by name, in the order of the legend.
         x, y: titles of the axes.
-        baseline: the name of the curve that is dashed.
+        baseline: name of the curve that is dashed.
     """
     traces = []
     for k, (name, bands) in enumerate(curves.items()):
@@ -37,7 +37,7 @@ def _line(name: str, bands: Sequence[Band], colour: str, dash: str) -> dict[str,
 
 
 def _interval(bands: Sequence[Band], colour: str) -> list[dict[str, Any]]:
-    """One closed line around the band, if there is any."""
+    """Filled area of the interval; empty if no point has an interval."""
     known = [(band.x, *band.interval) for band in bands if band.interval is not None]
     if not known:
         return []

@@ -1,4 +1,4 @@
-"""Measurements of a section's specs in a database of runs."""
+"""Results of a section's specs, read from a database of runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from service.leaderboards.tables import Entry
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Machine and code of runs."""
+    """Machine, torch version and commit of a run."""
 
     cpu: str
     gpu: str | None
@@ -30,15 +30,15 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """All succeeded runs of one spec.
+    """Results of all succeeded runs of one spec.
 
     Attributes:
-        runs: their ids, by seed, in its order.
-        values: of the metric that ranks, by seed; None where a run diverged.
-        times: to the target, by seed; of a miss, when the run was last seen below it.
-        shown: another series after the last update, by seed.
-        curves: of the metric that ranks, on validation data, by seed.
-        minutes: of training and evaluating, a run.
+        runs: ids of the runs, by seed.
+        values: test values of the metric that ranks, by seed; None for a diverged run.
+        times: times to the target, by seed; for a miss, the last time at which the run was seen without the target.
+        shown: last value of one more series, by seed.
+        curves: curves of the metric that ranks, on validation data, by seed.
+        minutes: mean minutes of a run, for training and evaluation.
     """
 
     pooled: Pooled
@@ -52,17 +52,21 @@ class Trained:
 
     @property
     def steps(self) -> Mapping[int, float | None]:
-        """Updates to the target, by seed; None where it was not reached."""
+        """Updates to the target, by seed; None for a seed that did not reach the target."""
         return {seed: time.steps if time.reached else None for seed, time in self.times.items()}
 
     @property
     def run_to_show(self) -> str | None:
-        """Id of the first seed's run that has a model to show something of; None if all diverged."""
+        """Id of the first run that did not diverge, so that its model can be shown; None if all diverged."""
         return next((run for seed, run in self.runs.items() if self.values[seed] is not None), None)
 
 
 def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None:
-    """Trainings of a spec; None before one of its runs has succeeded."""
+    """Read the results of a spec; None before one of its runs has succeeded.
+
+    Args:
+        series: name of the series for ``shown``.
+    """
     entry = session.get(Entry, spec.fingerprint())
     if entry is None or not entry.results:
         return None
@@ -81,26 +85,26 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
 
 
 def made_by(run_id: str, artifact: str, artifacts: Artifacts) -> bytes:
-    """Artifact of this name from the run's last attempt."""
+    """Content of an artifact, from the last attempt of the run that stored it."""
     attempt = max(found.attempt for found in artifacts.list(run_id) if found.name == artifact)
     return artifacts.read(run_id, attempt, artifact)
 
 
 @dataclass(frozen=True, slots=True)
 class Analysed:
-    """Findings of an analysis in its newest run."""
+    """Findings of the newest run of an analysis, and the run's machine."""
 
     findings: Sequence[Mapping[str, Any]]
     machines: Sequence[Machine]
 
 
 def analysed(session: Session, spec: ExperimentSpec) -> Analysed | None:
-    """Findings of an analysis' newest run; None before there is one."""
+    """Read the findings of an analysis' newest run; None before a run has succeeded."""
     return _found(_runs(session, spec))
 
 
 def analysed_runs_of(session: Session, spec: ExperimentSpec, task: str) -> Analysed | None:
-    """Findings of the newest analysis of one of a training's runs."""
+    """Read the findings of the newest analysis ``task`` of a run of the training ``spec``; None if there is none."""
     looked_into = {run.id for run in _runs(session, spec)}
     experiments = session.scalars(select(Experiment).where(Experiment.task == task).order_by(Experiment.id))
     found = [e for e in experiments if e.spec["task"]["run"] in looked_into]
@@ -114,7 +118,7 @@ def _found(runs: Sequence[Run]) -> Analysed | None:
 
 
 def _runs(session: Session, spec: ExperimentSpec) -> Sequence[Run]:
-    """Succeeded, the newest last."""
+    """Succeeded runs of a spec, the newest last."""
     query = (
         select(Run)
         .join(Experiment)
@@ -125,7 +129,7 @@ def _runs(session: Session, spec: ExperimentSpec) -> Sequence[Run]:
 
 
 def _last(session: Session, run_id: str, series: str) -> Iterator[float]:
-    """The series' last value, if the run has any."""
+    """Yield the last value of a series; nothing if the run has no such series."""
     of_run = (Measurement.run_id == run_id, Measurement.series == series)
     newest = select(func.max(Measurement.step)).where(*of_run).scalar_subquery()
     yield from session.scalars(select(Measurement.value).where(*of_run, Measurement.step == newest))

@@ -1,4 +1,4 @@
-"""Order of results, compared with the expected order seed by seed."""
+"""Order of results, compared with an expected order, seed by seed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,12 @@ Values = Mapping[int, float | None]  # by seed
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Number of seeds, out of those that all specs have, in which each spec is strictly better than the next.
+    """Number of seeds in which an order holds: each spec is strictly better than the next one.
 
     Attributes:
-        pairs: the same of each spec and the next by themselves.
+        seeds: number of seeds in which the whole order holds.
+        of: number of seeds that all specs have.
+        pairs: for each spec but the last, number of seeds in which it is better than the next one.
     """
 
     seeds: int
@@ -24,7 +26,11 @@ class Held:
 
 
 def held(best_first: Sequence[Values], direction: Direction) -> Held:
-    """Count seeds; a run without a value is worse than any with one."""
+    """Count the seeds in which an order holds. A run without a value is worse than any run with a value.
+
+    Args:
+        best_first: values by seed of each spec, in the expected order.
+    """
     seeds = sorted(set.intersection(*(set(values) for values in best_first)))
     losses = [[_loss(values[seed], direction) for seed in seeds] for values in best_first]
     better = [[this < worse for this, worse in zip(*pair, strict=True)] for pair in pairwise(losses)]

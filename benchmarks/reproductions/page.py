@@ -1,4 +1,4 @@
-"""The sections as Markdown, with the numbers of a database of runs."""
+"""Page of reproductions as Markdown, with the numbers of a database of runs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -87,11 +87,11 @@ section above stands in for one, it has data of its own. LN's figures 1 to 5 hav
 
 
 def page(session: Session, artifacts: Artifacts, sections: Sequence[Section], before: Earlier = NOTHING) -> str:
-    """Everything, as docs/results/reproductions.md has it.
+    """Markdown of the whole page, docs/results/reproductions.md.
 
     Args:
-        artifacts: of the database's runs.
-        before: what stands there, which stays where the database has no run.
+        artifacts: store with the artifacts of the database's runs.
+        before: the earlier page, whose text stays where the database has no run.
     """
     measured = [
         refresh(section, before)
@@ -104,7 +104,7 @@ def page(session: Session, artifacts: Artifacts, sections: Sequence[Section], be
 
 
 def has_no_run(session: Session, section: Section, before: Earlier) -> bool:
-    """Tell whether the database has no run of a section, so that the section's text stays."""
+    """Tell if the database has no run of a section that the earlier page has, so that the earlier text stays."""
     return section.title in before.sections and not any(
         trained(session, spec, section.shows) if isinstance(spec, TrainingSpec) else analysed(session, spec)
         for spec in section.resolved().values()
@@ -112,7 +112,7 @@ def has_no_run(session: Session, section: Section, before: Earlier) -> bool:
 
 
 def seeds_of(session: Session, sections: Sequence[Section], before: Earlier = NOTHING) -> OfSections:
-    """Results by seed of all sections, for the file beside the page."""
+    """Results by seed of all sections, for the file beside the page. Seeds read from a printed table are left out."""
     return {
         section.specs: {
             name: seeds
@@ -124,7 +124,7 @@ def seeds_of(session: Session, sections: Sequence[Section], before: Earlier = NO
 
 
 def at_a_glance(session: Session, sections: Sequence[Section], before: Earlier = NOTHING) -> str:
-    """A line for each order that was expected, and for each section of analyses."""
+    """Table "At a glance": a row for each expected order, and for each section of analyses."""
     rows = [row for section in sections for row in _at_a_glance(session, section, before)]
     return "\n\n".join(
         [f"## {GLANCE}", table([("section", "expected by whom, best first", "seen in", "board"), *rows])]
@@ -168,7 +168,7 @@ def _runs(session: Session, section: Section) -> Runs:
 
 
 def section_of(session: Session, artifacts: Artifacts, section: Section, before: Earlier = NOTHING) -> str:
-    """One table or figure; its specs either all train or are all analyses."""
+    """Markdown of one section. All its specs are trainings, or all are analyses."""
     trainings = section.trainings()
     parts = [f"## {section.title}", prose(section.claims), *map(_published, section.published)]
     parts += _trained(session, artifacts, section, before) if trainings else _analysed(session, section.resolved())
@@ -197,7 +197,7 @@ def _trained(session: Session, artifacts: Artifacts, section: Section, before: E
 
 
 def _origin_of(section: Section, before: Earlier, old_rows: Mapping[str, Row]) -> Iterator[str]:
-    """Name the origin of rows that stay. ``seeds.read_table`` needs this line before that of the new runs."""
+    """Sentence on the origin of earlier rows. ``seeds.read_table`` needs it before the sentence on the new runs."""
     measured = MEASURED.search(" ".join(before.sections.get(section.title, "").split()))
     if old_rows and measured is not None:
         curves = ", and so do the curves" if section.draws else ""
@@ -205,7 +205,7 @@ def _origin_of(section: Section, before: Earlier, old_rows: Mapping[str, Row]) -
 
 
 def _samples(artifacts: Artifacts, section: Section, runs: Mapping[str, Trained | None]) -> Iterator[str]:
-    """Links to what ``pictures.draw`` writes, and texts."""
+    """Yield links to the pictures that ``pictures.draw`` writes, and the beginnings of texts that models made."""
     if any(runs[name] is not None for name in section.draws):
         yield f"![{CURVES_TOLD}]({PICTURES}/{section.specs}/{CURVES})"
     for sample in section.samples:
@@ -238,7 +238,7 @@ def _published(citation: Citation) -> str:
 
 
 def _measured_on(machines: Sequence[Machine]) -> Iterator[str]:
-    """Origin of the numbers: every machine and commit."""
+    """Sentence on the origin of the numbers: all machines and commits, and the last day."""
     if machines:
         where = "; ".join(sorted({_hardware(machine) for machine in machines}))
         commits = ", ".join(sorted({(machine.commit or "unknown")[:7] for machine in machines}))
@@ -259,7 +259,7 @@ def _commands(section: Section) -> str:
 
 
 def at_full_size(session: Session, before: Earlier = NOTHING) -> str:
-    """Cost of each benchmark's profile ``paper``, the papers' results, and ours."""
+    """Section on the papers' own sizes: cost of each benchmark's profile ``paper``, the papers' results, and ours."""
     head = ("task", "updates", "FLOP in all", "published (test)", "ours")
     rows = (_at_full_size(session, name, before.full_size.get(name, "not run")) for name in BENCHMARKS)
     return "\n\n".join([f"## {FULL_SIZE}", AT_FULL_SIZE, table([head, *rows])])
@@ -278,13 +278,13 @@ def _at_full_size(session: Session, task: str, before: str) -> Row:
 
 
 def _published_for(task: str, metric: Metric) -> str:
-    """The papers' own test results on the profile's own problem."""
+    """Test results of the papers on the problem of the profile ``paper``, without results that they quote."""
     own = [r for r in published(task) if r.can_be_ranked and r.origin is None and not r.options]
     return "; ".join(f"{r.model} {number(r.values[metric.name])}" for r in own if metric.name in r.values) or "–"
 
 
 def _run_of(session: Session, task: str) -> str:
-    """Our results with nothing changed but the norm."""
+    """Our results at profile ``paper`` in which only options of the norm differ from the profile."""
     entries = session.scalars(
         select(Entry)
         .where(Entry.task == task, Entry.profile == "paper", Entry.problem == own_problem(task, "paper").id)
@@ -305,7 +305,7 @@ def _named(entry: Entry) -> str:
 
 
 def not_measured(sections: Sequence[Section]) -> str:
-    """The papers' tables and figures with numbers that no section cites."""
+    """Section that lists tables and figures of the papers with numbers that no section cites."""
     cited = {(citation.task, citation.where) for section in sections for citation in section.published}
     found = dict.fromkeys(
         (r.citation, r.task) for paper in papers() for r in paper.results if (r.task, r.where) not in cited

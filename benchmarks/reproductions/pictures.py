@@ -1,4 +1,4 @@
-"""The pictures of a section, as files beside the page: learning curves, and what the first seed's model makes."""
+"""Pictures of the sections, as files beside the page: learning curves, and samples that a model made."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,11 +24,12 @@ WIDTH, HEIGHT = 760, 380  # pixels
 
 
 def draw(session: Session, artifacts: Artifacts, sections: Iterable[Section], folder: Path) -> None:
-    """Write the pictures of the sections that the database has runs of; others stay. Curves stay if some of their specs
-    have no run.
+    """Write the pictures of the sections that have runs in the database. Other pictures stay.
+
+    A picture of curves also stays if one of its specs has no run.
 
     Raises:
-        choreographer.errors.ChromeNotFoundError: there is no browser to draw with.
+        choreographer.errors.ChromeNotFoundError: Chrome and Chromium are not installed.
     """
     for section in sections:
         for name, picture in pictures(session, artifacts, section):
@@ -40,7 +41,7 @@ def draw(session: Session, artifacts: Artifacts, sections: Iterable[Section], fo
 
 
 def pictures(session: Session, artifacts: Artifacts, section: Section) -> Iterator[tuple[str, Figure | bytes]]:
-    """The names of the section's files, and what is in them."""
+    """Yield the file names of a section's pictures, each with its figure or its bytes."""
     specs = {name: spec for name, spec in section.resolved().items() if isinstance(spec, TrainingSpec)}
     runs = {name: run for name, spec in specs.items() if (run := trained(session, spec, "")) is not None}
     drawn = {name: runs[name] for name in section.draws if name in runs}
@@ -59,10 +60,10 @@ def _all_are_run(session: Session, section: Section) -> bool:
 
 
 def bands(curves: Iterable[Sequence[Point]], limits: Limits = UNLIMITED) -> list[Band]:
-    """Mean and interval over the seeds at each step, up to the first seed's end.
+    """Mean and interval over the seeds at each step, up to the end of the shortest curve.
 
     Args:
-        limits: of the values.
+        limits: limits of the metric's values, which cut the intervals.
     """
     found = []
     for points in zip(*curves, strict=False):

@@ -1,4 +1,4 @@
-"""Error rates on the novels of rules that learn nothing: ``python -m benchmarks.reproductions.rules``."""
+"""Error rates of simple rules, which learn nothing, on the novels: ``python -m benchmarks.reproductions.rules``."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,17 +13,17 @@ Rule = Callable[[Question], str | None]
 
 
 def named(question: Question) -> list[str]:
-    """The names in what is left of the text, in their order."""
+    """Names in the passage of a question, in their order."""
     return [word for sentence in question.passage for word in sentence if ENTITY.fullmatch(word)]
 
 
 def most_frequent(question: Question) -> str | None:
-    """The first of those that are named most often."""
+    """Name that the passage has most often; the first one of several."""
     return max(named(question), key=Counter(named(question)).__getitem__, default=None)
 
 
 def first_new(question: Question) -> str | None:
-    """The first name that the question does not have itself."""
+    """First name of the passage that the question does not have."""
     return next((name for name in named(question) if name not in question.question), None)
 
 
@@ -34,20 +34,20 @@ RULES: Mapping[str, Rule] = {
 
 
 def wrong(part: Sequence[Question], rule: Rule) -> float:
-    """The rule's error rate."""
+    """Error rate of a rule."""
     return sum(rule(question) != question.answer for question in part) / len(part)
 
 
 def cannot(part: Sequence[Question]) -> float:
-    """The share of questions whose answer is not in what is left of the text."""
+    """Share of questions that cannot be answered, as their passage does not have the answer."""
     return 1 - sum(question.can_be_answered for question in part) / len(part)
 
 
 def rules(datasets_dir: Path | None) -> str:
-    """A table of the rules' error rates, and of the questions that cannot be answered.
+    """Table of the error rates of all rules, and of the share of questions that cannot be answered.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: the novels are not at hand.
+        DatasetMissing, DatasetCorrupt: the novels are not on this machine.
     """
     found = questions.load("gutenberg_books", datasets_dir)
     parts = (found.valid, found.test)

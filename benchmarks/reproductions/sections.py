@@ -1,4 +1,4 @@
-"""The page's sections as data: what a paper claims, which specs measure it, and in which order they should come out."""
+"""Sections of the page as data: a paper's claims, the specs that measure them, and the expected order of the specs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,19 +19,19 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Data(BaseModel):
-    """Values of the file, no more and no less."""
+    """Base class of data that is read from files. Unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Order(Data):
-    """Something to hold against every seed.
+    """Expected order of specs, which is checked for every seed.
 
     Attributes:
-        best_first: names of specs.
+        best_first: names of the specs, the best first.
         by: ``steps_to_target``, or a series at the last update; empty for the metric that ranks.
-        source: who says so: the paper, or nobody before us.
-        after_looking: whether no paper says so, and the history of this file has it only after its first results.
+        source: who expects the order: the paper, or we.
+        after_looking: True if no paper states the order, and we wrote it down after the first results.
     """
 
     best_first: Annotated[tuple[Text, ...], Field(min_length=2)]
@@ -41,25 +41,25 @@ class Order(Data):
 
 
 class Citation(Data):
-    """Published numbers, by the table or figure where they stand."""
+    """Citation of published numbers: a task, and the table or figure that has the numbers."""
 
     task: Text
     where: Text
 
     def results(self) -> list[Result]:
-        """The paper's own, and none that it quotes."""
+        """Results of the paper itself, without those that it quotes from other work."""
         here = (result for result in published(self.task) if result.where == self.where)
         return [result for result in here if result.origin is None]
 
 
 class Sample(Data):
-    """Something that a model made, shown as a picture, or as text.
+    """Sample that a model made, shown as a picture or as text.
 
     Attributes:
-        spec: whose run made it.
-        artifact: as the task names it; a figure if it ends in ``.json``, text if it ends in ``.txt``.
-        shows: what one sees there.
-        lines: of a text, from its beginning.
+        spec: name of the spec whose run made the sample.
+        artifact: name of the artifact; a figure if it ends in ``.json``, text if it ends in ``.txt``.
+        shows: title of the sample.
+        lines: number of lines that are shown of a text.
     """
 
     spec: Text
@@ -73,21 +73,21 @@ class Sample(Data):
 
     @property
     def file(self) -> str:
-        """The picture's name in the section's folder."""
+        """File name of the picture in the section's folder."""
         return f"{self.spec}-{self.artifact.rpartition('/')[2]}".replace(".json", ".svg")
 
 
 class Section(Data):
-    """One table or figure of a paper.
+    """Section of the page, about one table or figure of a paper.
 
     Attributes:
-        specs: a folder of ``examples/reproductions``; each file is a row.
-        claims: what the paper says, in words.
-        differs: how far the protocol is from the paper's.
-        shows: one series besides, at the last update.
-        baseline: the spec to whose best level the times of all are told; empty for none.
-        draws: specs whose learning curves are shown, each in a colour of its own.
-        samples: of what the first seed's model makes.
+        specs: folder of ``examples/reproductions``; each file in it is a row.
+        claims: the paper's claim, in words.
+        differs: differences of the protocol from the paper's, in words.
+        shows: name of one more series, shown at the last update; may be empty.
+        baseline: spec to whose best level the times of all specs are measured; may be empty.
+        draws: specs whose learning curves are drawn, each in its own colour.
+        samples: samples that the model of the first seed makes.
         looks_into: analyses of the trained runs.
     """
 
@@ -104,21 +104,21 @@ class Section(Data):
     looks_into: tuple[Text, ...] = ()
 
     def resolved(self) -> dict[str, ExperimentSpec]:
-        """Each spec by its file's name, in the order of the last expectation, others after these."""
+        """Resolved specs by file name: first those of the last expected order, in this order, then the others."""
         expected = self.orders[-1].best_first if self.orders else ()
         found = {file.stem: resolve(read_spec(file)) for file in sorted((SPECS / self.specs).glob("*.yaml"))}
         return {name: found[name] for name in dict.fromkeys([*expected, *found])}
 
     def trainings(self) -> dict[str, TrainingSpec]:
-        """The specs that train."""
+        """Resolved specs of trainings, by file name."""
         return {name: spec for name, spec in self.resolved().items() if isinstance(spec, TrainingSpec)}
 
 
 def sections() -> list[Section]:
-    """All of them, as the page has them.
+    """Read all sections, in the order of the page.
 
     Raises:
-        pydantic.ValidationError: the file does not hold what it should.
+        pydantic.ValidationError: a value of ``sections.yaml`` is wrong.
     """
     read: list[Section] = TypeAdapter(list[Section]).validate_python(load_yaml(SECTIONS.read_text(encoding="utf-8")))
     return read

@@ -1,5 +1,7 @@
-"""Results by seed, from which verdicts are computed. They come from a database of runs, from the file beside the page,
-or from the table that the page has printed."""
+"""Results by seed, from which verdicts are computed.
+
+They come from a database of runs, from the file beside the page, or from the table in the earlier page.
+"""
 
 import json
 import math
@@ -23,21 +25,21 @@ FILE = "seeds.json"
 NUMBER = r"-?[\d,.]+(?:e[-+]?\d+)?"
 INTERVAL = re.compile(rf"({NUMBER}) to ({NUMBER})")
 PRINTED_AT_95 = frozenset({"b36785e", "00448dd", "0d54b38", "5a10a88", "6c02462", "cd03262", "bd0cfa7"})
-"""Commits whose sections have intervals by Student's t at 95%; later sections have t at 97%, and a file of seeds."""
+"""Commits whose sections have intervals by Student's t at 95%. Later sections have t at 97%, and a file of seeds."""
 COMMITS = re.compile(r"commit\s([0-9a-f]{7}(?:,\s[0-9a-f]{7})*),")
 
 
 class Seeds(Data):
-    """Results of one spec.
+    """Results of one spec, by seed.
 
     Attributes:
-        values: of the metric that ranks; None where a run diverged.
-        score: as boards have it, their mean with diverged seeds at the level without skill.
-        times: to the target: whether it was reached, then updates and seconds. None if they are not at hand.
-        shown: the section's other series after the last update; None if it is not at hand.
+        values: test values of the metric that ranks; None for a diverged run.
+        score: score as on boards: mean of the values, in which a diverged seed counts as the level without skill.
+        times: times to the target: if it was reached, updates, seconds. None if they are not known.
+        shown: last values of the section's other series; None if they are not known.
         max_steps: updates of a run.
         first_evaluation: updates until a run is evaluated for the first time.
-        is_printed: whether ``values`` only stand in for the seeds: they have the mean and the spread that were printed.
+        is_printed: True if ``values`` are made up, with the printed mean and spread, because seeds are not known.
     """
 
     values: dict[int, float | None]
@@ -50,7 +52,7 @@ class Seeds(Data):
 
     @classmethod
     def of(cls, run: Trained, training: Training) -> Self:
-        """Take the results of a database's runs."""
+        """Make the results from the runs of a database."""
         return cls(
             values=dict(run.values),
             score=run.pooled.score,
@@ -72,22 +74,22 @@ class Seeds(Data):
 
 
 OfSections = Mapping[str, Mapping[str, Seeds]]
-"""By the section's folder of specs, then by the spec."""
+"""Results by the section's folder of specs, then by the name of the spec."""
 
 _STORED: TypeAdapter[dict[str, dict[str, Seeds]]] = TypeAdapter(dict[str, dict[str, Seeds]])
 
 
 def read(file: Path) -> OfSections:
-    """Read what was written beside a page; nothing if there is no file.
+    """Read the file of results beside a page; empty if there is no file.
 
     Raises:
-        pydantic.ValidationError: the file holds something else.
+        pydantic.ValidationError: a value in the file is wrong.
     """
     return _STORED.validate_json(file.read_bytes()) if file.exists() else {}
 
 
 def write(file: Path, seeds: OfSections) -> None:
-    """Write the results of all sections, one spec a line."""
+    """Write the results of all sections to a file, one spec in each line."""
     known = {name: of_specs for name, of_specs in sorted(seeds.items()) if of_specs}
     sections = (f"{json.dumps(name)}: {{\n{_lines(of_specs)}\n}}" for name, of_specs in known.items())
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -102,15 +104,15 @@ def _lines(of_specs: Mapping[str, Seeds]) -> str:
 
 
 def read_table(section: str, names: Iterable[str], rows: Iterable[Row]) -> dict[str, Seeds]:
-    """Take means and intervals from a section's table.
+    """Make up results by seed from the means and intervals of a section's table.
 
-    Welch's test of two means needs the number of seeds, their mean and their spread, and nothing else. So three values
-    with the same mean and spread give the same verdict as the seeds themselves.
+    Welch's test of two means needs only the number of seeds, their mean and their spread. So as many made-up values
+    with the same mean and spread give the same verdict as the true values.
 
     Args:
-        section: its text, which names the commits that measured it.
-        names: of the specs.
-        rows: of its table of results.
+        section: text of the section, which names the commits that measured it.
+        names: names of the specs.
+        rows: rows of the section's table of results.
     """
     commits = COMMITS.search(section)
     if commits is None or not set(re.split(r",\s", commits[1])) <= PRINTED_AT_95:
@@ -132,7 +134,7 @@ def _stand_in(row: Row) -> Seeds | None:
 
 
 def _spread_out(n: int, mean: float, std: float) -> list[float]:
-    """Equally spaced values, ``n`` of them, with this mean and standard deviation."""
+    """Make ``n`` equally spaced values with a given mean and standard deviation."""
     places = [k - (n - 1) / 2 for k in range(n)]
     unit = math.sqrt(sum(place**2 for place in places) / (n - 1))
     return [mean + std * place / unit for place in places]

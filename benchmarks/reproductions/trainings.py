@@ -1,4 +1,4 @@
-"""Trainings of a section, spec by spec, and whether they came out in the expected order."""
+"""Tables of a section's trainings, and sentences on the expected orders of its specs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
@@ -15,22 +15,23 @@ from normcore.target import HELD
 from service.statistics.times import Fraction, TimeUnit, to_baselines_best
 
 Runs = Mapping[str, Trained | None]
-"""By the name of the spec; None where nothing was run."""
+"""Results of trainings by the name of the spec; None for a spec without a run."""
 TIMES: tuple[TimeUnit, ...] = ("steps", "seconds")
 UNRESOLVED = "at or before the first evaluation, {} updates: not resolved"
 NOT_AT_HAND = "**Verdict not computed**: the results of each seed are not at hand; `{}` measures them."
 NOT_COUNTED = "not counted seed by seed"
-RESULTS = "| spec | seeds | test "  # so the table begins
+RESULTS = "| spec | seeds | test "  # begin of the table of results
 
 
 class OrderResult(NamedTuple):
-    """An order, and what was found of it.
+    """Expected order, and the result of checking it.
 
     Attributes:
-        held: None if the results of each seed are not at hand, or no seed is common to all of its specs.
-        steps: the board's verdict on each spec and the next one; None if their results are not at hand.
-        unresolved: specs of the order that reach the target at or before their first evaluation, in the median.
-        is_known: whether there are results of all of its specs.
+        held: number of seeds in which the order holds; None if results by seed are not known, or if the specs have no
+            seed in common.
+        steps: the board's verdict on each spec and the next one; None if results are not known.
+        unresolved: specs whose median time to the target is at or before the first evaluation.
+        is_known: True if all specs of the order have results.
     """
 
     order: Order
@@ -41,17 +42,18 @@ class OrderResult(NamedTuple):
 
 
 def first_evaluations(specs: Mapping[str, TrainingSpec]) -> dict[str, int]:
-    """Updates until each spec is evaluated for the first time."""
+    """Updates until the first evaluation, by spec."""
     return {name: spec.training.eval_every for name, spec in specs.items()}
 
 
 def results(runs: Runs, metric: Metric, shows: str, first: Mapping[str, int], old_rows: Mapping[str, Row]) -> str:
-    """Write the table of all specs.
+    """Write the table of results of all specs.
 
     Args:
-        shows: a series that the table has besides the metric.
-        first: updates until each spec is evaluated for the first time.
-        old_rows: rows of specs without a run, as they stood.
+        metric: the metric that ranks.
+        shows: name of one more series in the table; may be empty.
+        first: updates until the first evaluation, by spec.
+        old_rows: rows of the earlier page for specs without a run.
     """
     return table(_rows(runs, metric, shows, first, old_rows))
 
@@ -84,7 +86,7 @@ def _cells(run: Trained, shows: str, first: int) -> Row:
 
 
 def other_metrics(runs: Runs, metrics: Sequence[Metric]) -> Iterator[str]:
-    """The test metrics that do not rank, if there are any: mean of the seeds, and half of its interval's width."""
+    """Table of the test metrics that do not rank: mean of the seeds, and its 95% interval. May be empty."""
     others = [metric.name for metric in metrics[1:]]
     rows = [(words(name), *(_mean_of(run, other) for other in others)) for name, run in runs.items() if run is not None]
     if others and rows:
@@ -108,7 +110,7 @@ def mark_first(cell: str, first: int) -> str:
     """Mark a median at the first evaluation as unresolved.
 
     Args:
-        cell: the median and how many seeds reached the target.
+        cell: text of the cell: the median, and the number of seeds that reached the target.
         first: updates until the first evaluation.
     """
     median, _, seeds = cell.partition(" (")
@@ -116,13 +118,14 @@ def mark_first(cell: str, first: int) -> str:
 
 
 def is_first(cell: str, first: int) -> bool:
-    """Tell whether a cell of the table has its median at the first evaluation."""
+    """Tell if the median in a cell of the table is at the first evaluation."""
     return mark_first(cell, first).startswith(UNRESOLVED.format(number(first)))
 
 
 def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:
-    """Time in which each method comes to the best level that the baseline of the same seed holds, as a part of the
-    baseline's time.
+    """Table of times to the baseline's best level and to the spec's own best, divided by the baseline's time.
+
+    Seeds are compared one by one: the level is the best one that the baseline with the same seed holds.
     """
     own = words(baseline)
     told = (
@@ -149,10 +152,10 @@ def _part(found: Fraction | None) -> Row:
 
 
 def write_order(found: OrderResult, specs: str) -> str:
-    """Write the order that was expected, in how many seeds it was seen, and the board's verdict.
+    """Write a paragraph on an expected order: the order, the number of seeds in which it held, and the board's verdict.
 
     Args:
-        specs: the section's folder of specs, for the command that measures what is not at hand.
+        specs: the section's folder of specs, for the command that measures missing results.
     """
     expected, held = expectation(found.order), found.held
     if held is None and not found.is_known:
@@ -172,27 +175,27 @@ def _unresolved(found: OrderResult) -> str:
 
 
 def is_unresolved(run: Trained, first: int) -> bool:
-    """Tell whether a spec reaches the target at or before its first evaluation, in the median."""
+    """Tell if a spec's median time to the target is at or before the first evaluation."""
     return is_first(_to_the_target(run), first)
 
 
 def submit(specs: str) -> str:
-    """The command that measures a section."""
+    """Command that measures a section."""
     return f"normbench submit examples/reproductions/{specs}/*.yaml --wait"
 
 
 def expectation(order: Order) -> str:
-    """Name who expects which order, and say if the results were known."""
+    """Phrase on an order: who expects it, if it was written after the first results, and the order itself."""
     return f"{order.source}{', written after looking' * order.after_looking}: {without_source(order)}"
 
 
 def without_source(order: Order) -> str:
-    """Name the order and what it is ranked by, without who expects it."""
+    """Phrase on an order: its specs, and what ranks them; without who expects it."""
     return f"{', then '.join(map(words, order.best_first))}{_measure(order.by)}"
 
 
 def seeds_in_order(order: Order, runs: Runs, metric: Metric) -> Held | None:
-    """Number of seeds in which the order was seen; None if not all of its specs were run with a common seed."""
+    """Count the seeds in which an order holds; None if the specs have no seed in common, or one spec has no run."""
     known = [run for name in order.best_first if (run := runs[name]) is not None]
     if len(known) < len(order.best_first):
         return None
@@ -209,7 +212,7 @@ def _values(run: Trained, by: str) -> Values:
 
 
 def _pairs(order: Order, pairs: Sequence[int], of: int) -> str:
-    """Each spec beside the next, where there is more than one pair and one of them failed."""
+    """Phrase on the seeds in which each pair holds; empty for a single pair, or if all pairs hold in all seeds."""
     if len(pairs) == 1 or min(pairs) == of:
         return ""
     names = [words(name) for name in order.best_first]

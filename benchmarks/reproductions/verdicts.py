@@ -1,4 +1,4 @@
-"""Verdicts of boards on orders: how far each spec is from the next one, and whether that may be chance."""
+"""Verdicts of boards on orders: how far each spec is from the next one, and if the difference may be chance."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,15 @@ Outcome = Literal["agrees", "cannot tell", "says the opposite", "has no test"]
 
 
 class Step(NamedTuple):
-    """A spec beside the next one of an order.
+    """Comparison of a spec with the next one of an order.
 
     Attributes:
-        size: how much better the first one is, or how many times as many updates the next one takes. None if
-            nothing bounds it.
-        ci95: of the size; None where there is no spread, and of a bound.
-        p_value: Holm's, for all pairs of the order; NaN without a test.
-        bound: whether a target that is missed, or reached at the first evaluation, makes the size a bound.
+        size: difference of the two values, positive if the first is better; or updates of the next spec divided by
+            those of the first. None if it is not known.
+        ci95: 95% interval of ``size``; None without spread, or if ``size`` is a bound.
+        p_value: p-value, Holm-adjusted for all pairs of the order; NaN without a test.
+        bound: ``at least`` or ``at most`` if a target that is missed, or reached at the first evaluation, makes
+            ``size`` a bound; else empty.
     """
 
     outcome: Outcome
@@ -41,14 +42,14 @@ class Step(NamedTuple):
 
 
 def verdict(order: Order, seeds: Mapping[str, Seeds], direction: Direction) -> Sequence[Step] | None:
-    """Put the order's specs on a board of their own.
+    """Compare the specs of an order on a board that has only these specs.
 
     Args:
-        seeds: by the name of the spec.
-        direction: of the metric that ranks.
+        seeds: results by the name of the spec.
+        direction: direction of the metric that ranks.
 
     Returns:
-        A step for each spec but the last; None where results of one spec are not at hand.
+        A step for each spec but the last; None if the results of a spec are not known.
     """
     known = [seeds[name] for name in order.best_first if name in seeds]
     if len(known) < len(order.best_first):
@@ -70,7 +71,7 @@ def _by_values(
 
 
 def _by_series(shown: Sequence[Mapping[int, float | None]]) -> list[Step]:
-    """Compare losses: a lower one is better. A spec with a seed whose last loss is not finite comes last."""
+    """Compare last values of a loss: lower is better. A spec with a seed whose last loss is not finite comes last."""
     finite = [{seed: value for seed, value in own.items() if value is not None} for own in shown]
     scores = [
         mean([*own.values()]) if own.keys() == all_.keys() else math.inf
@@ -111,11 +112,12 @@ def _pooled(runs: Mapping[int, Run], tau: float) -> PooledTimes:
 
 
 def _step_of_times(found: Board, k: int, ratios: Speedup, late: bool, next_is_late: bool) -> Step:
-    """
+    """Compare times to the target of a spec and the next one.
+
     Args:
-        late: whether a seed of the first spec reaches the target at or before the first evaluation, so that its true
-            time may be shorter, and the ratio larger.
-        next_is_late: whether a seed of the next spec does.
+        late: True if a seed of the first spec reaches the target at or before the first evaluation. Its true time may
+            be shorter, and the ratio larger.
+        next_is_late: True if a seed of the next spec does so.
     """
     p_value, steps = float(found.p_holm[k, k + 1]), ratios.steps
     outcome: Outcome = NO_TEST if math.isnan(p_value) else _outcome(found, k)
@@ -132,7 +134,7 @@ def _outcome(found: Board, k: int) -> Outcome:
 
 
 def describe(order: Order, steps: Sequence[Step]) -> str:
-    """Write the verdict as a sentence, with sizes, intervals and p."""
+    """Write the verdict as a sentence, with sizes, intervals and p-values."""
     if len(steps) == 1:
         return f"**The board {steps[0].outcome}**: {_size(order, steps[0], *order.best_first)}."
     each = (
@@ -153,7 +155,7 @@ def summarize(steps: Sequence[Step]) -> str:
 
 
 def format_p(p_value: float) -> str:
-    """Write p with two digits, and as a bound below 0.0001."""
+    """Write a p-value with two digits; below 0.0001 as a bound."""
     return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
 
 

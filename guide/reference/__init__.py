@@ -1,4 +1,4 @@
-"""The reference pages: Markdown by name, written from what they describe, so that they cannot fall behind it."""
+"""Reference pages, as Markdown by page name. They are generated from the code, so they are never out of date."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,7 @@
-"""Methods, cells, tasks and metrics, from their classes of options.
+"""Reference pages of methods, cells, tasks and metrics, written from their classes of options.
 
-An equation is LaTeX between ``$$`` at the end of the docstring of the module that holds the class. A docstring is in no
-digest of own code, so that an equation sets no run aside.
+An equation is LaTeX between ``$$`` at the end of the docstring of the class's module. Digests of own code leave out
+docstrings, so a changed equation sets no run aside.
 """
 
 import re
@@ -22,13 +22,13 @@ EQUATION = re.compile(r"\$\$.*", re.DOTALL)
 
 
 def equation(kind: type[Part]) -> str:
-    """The equation of a class and what its letters mean, from its module's docstring; empty if there is none."""
+    """Equation of a class with the meaning of its letters, from the docstring of the class's module; may be empty."""
     found = EQUATION.search(sys.modules[kind.__module__].__doc__ or "")
     return found[0].strip() if found else ""
 
 
 def methods() -> str:
-    """The page of methods."""
+    """Markdown of the page of methods."""
     parts = [_method(name) for name in METHODS.ours]
     return joined(
         "# Methods",
@@ -52,7 +52,7 @@ def _method(name: str) -> str:
 
 
 def cells() -> str:
-    """The page of cells."""
+    """Markdown of the page of cells."""
     parts = [
         joined(
             f"## {name}",
@@ -72,7 +72,7 @@ def cells() -> str:
 
 
 def tasks() -> str:
-    """The page of tasks and analyses."""
+    """Markdown of the page of tasks and analyses."""
     trained = [_task(name) for name in TASKS if name in BENCHMARKS.ours]
     analyses = [_task(name) for name in TASKS if name not in BENCHMARKS]
     return joined(
@@ -114,7 +114,7 @@ def _task(name: str) -> str:
 
 
 def metrics() -> str:
-    """The page of metrics."""
+    """Markdown of the page of metrics."""
     rows = [
         (
             code(metric.name),
@@ -135,7 +135,7 @@ def metrics() -> str:
 
 
 def _used() -> Iterator[tuple[Metric, list[str]]]:
-    """Each metric with the tasks that measure it."""
+    """Yield each metric with the names of the tasks that measure it."""
     for metric in OF_EVERY_TASK:
         yield metric, ["every task"]
     found: dict[Metric, list[str]] = {}

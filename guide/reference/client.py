@@ -1,4 +1,4 @@
-"""The Python client, from its docstrings."""
+"""Reference page of the Python client, written from its docstrings."""
 
 import inspect
 import re
@@ -16,7 +16,7 @@ EVENTS: tuple[type, ...] = (StateChanged, Measured)
 
 
 def page() -> str:
-    """The page of the client."""
+    """Markdown of the page of the client."""
     return joined(
         "# Python client",
         "`from normbench import Client`. [In a notebook](../use/notebook.md) shows it at work.",
@@ -49,7 +49,7 @@ def _signature(name: str, function: Any) -> str:
 
 
 def _documented(text: str | None) -> str:
-    """A docstring whose sections are lists."""
+    """Markdown of a docstring. Its sections, such as ``Args``, become lists."""
     return SECTION.sub(lambda found: f"{found[1]}:\n\n{_items(found[2])}\n\n", prose(text) + "\n").strip()
 
 

@@ -1,4 +1,4 @@
-"""The command line, from Typer's own description of it."""
+"""Reference page of the command line, written from Typer's description of the commands."""
 
 import inspect
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ COMMON = ("help", "as_json")
 
 
 def page() -> str:
-    """The page of the command line."""
+    """Markdown of the page of the command line."""
     return joined(
         "# Command line",
         prose(app.registered_callback.callback.__doc__ if app.registered_callback else ""),
-        "Every command has `--help`. A command that shows something has `--json`, which prints what the API answered.",
+        "Every command has `--help`. A command that shows something has `--json`, which prints the API's answer.",
         *_commands(typer.main.get_command(app), "normbench"),
     )
 

@@ -1,4 +1,4 @@
-"""The HTTP API, from the OpenAPI document of the application."""
+"""Reference page of the HTTP API, written from the OpenAPI document of the application."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,11 +12,11 @@ from service.settings import Settings
 
 REFERENCE = "#/components/schemas/"
 COMMON = ("400", "401", "403", "405", "421", "422", "500", "503")
-"""Refusals that every call, or nearly every call, may answer."""
+"""Status codes of refusals that almost every call may answer with."""
 
 
 def page() -> str:
-    """The page of the API."""
+    """Markdown of the page of the API."""
     document = openapi()
     calls = [
         _call(path, method, call)
@@ -38,7 +38,7 @@ def page() -> str:
 
 
 def openapi() -> Mapping[str, Any]:
-    """The document of an application that asks for keys. No database is opened."""
+    """OpenAPI document of an application that asks for API keys. No database is opened."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
             data_dir=Path(folder),
@@ -70,7 +70,7 @@ def _call(path: str, method: str, call: Mapping[str, Any]) -> str:
 
 
 def _named(message: Mapping[str, Any]) -> str:
-    """The schema of a message, and its other formats."""
+    """Name of the schema of a message, with the other formats that the message may have."""
     names = []
     for media, content in message.get("content", {}).items():
         reference = content.get("schema", {}).get("$ref", "")

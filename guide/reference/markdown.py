@@ -1,4 +1,4 @@
-"""Pieces of Markdown that the reference pages share."""
+"""Functions that make the Markdown of the reference pages."""
 
 import inspect
 import re
@@ -12,7 +12,7 @@ HTML = str.maketrans({"<": "&lt;", ">": "&gt;"})
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; empty without rows."""
+    """Markdown table; an empty text without rows."""
     lines = [f"| {' | '.join(map(cell, row))} |" for row in rows]
     if not lines:
         return ""
@@ -20,24 +20,24 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def cell(text: str) -> str:
-    """Text on one line, in which no character ends the cell."""
+    """Text of a table's cell: on one line, with ``|`` escaped."""
     return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
 
 
 def code(text: str) -> str:
-    """Text as code, empty if it is empty."""
+    """Text as Markdown code; an empty text stays empty."""
     return f"`{text}`" if text else ""
 
 
 def prose(text: str | None) -> str:
-    """A docstring's text: literals as code, and no tag of HTML."""
+    """Markdown of a docstring: double backquotes become code, and ``<`` is escaped so that nothing is an HTML tag."""
     cleaned = inspect.cleandoc(text or "")
-    parts = LITERAL.split(cleaned)  # every second one is a literal
+    parts = LITERAL.split(cleaned)  # every second part is a literal
     return "".join(code(part) if index % 2 else part.translate(HTML) for index, part in enumerate(parts))
 
 
 def options(schema: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-    """The options of an object as a table, from its JSON Schema."""
+    """Markdown table of an object's options, from its JSON Schema."""
     rows = [
         (code(option.name), option.may_be.translate(HTML), code(option.default), prose(option.help))
         for option in options_of(schema, without)
@@ -46,5 +46,5 @@ def options(schema: Mapping[str, Any], without: Sequence[str] = ()) -> str:
 
 
 def joined(*blocks: str) -> str:
-    """Blocks with an empty line between them; empty blocks are left out."""
+    """Join blocks with an empty line between them. Empty blocks are left out."""
     return "\n\n".join(block for block in blocks if block) + "\n"

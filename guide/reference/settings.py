@@ -1,4 +1,4 @@
-"""The settings, from the classes that read them."""
+"""Reference page of the settings, written from the classes that read them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from workers.settings import WorkerSettings
 
 
 def page() -> str:
-    """The page of the settings."""
+    """Markdown of the page of the settings."""
     service = Settings.model_fields
     of_worker = {name: field for name, field in WorkerSettings.model_fields.items() if name not in service}
     return joined(
@@ -27,8 +27,8 @@ def page() -> str:
         table(
             ("variable", "default", "meaning"),
             [
-                (code("NORMBENCH_URL"), code("http://127.0.0.1:8000"), "Where the service is."),
-                (code("NORMBENCH_API_KEY"), "", "Your key, where the service asks for one."),
+                (code("NORMBENCH_URL"), code("http://127.0.0.1:8000"), "Address of the service."),
+                (code("NORMBENCH_API_KEY"), "", "Your key, if the service asks for a key."),
                 (code("NORMBENCH_PORT"), code("8000"), "The port of a service on this machine, and of compose."),
             ],
         ),
@@ -43,7 +43,7 @@ def _table(fields: dict[str, FieldInfo]) -> str:
 def _default(field: FieldInfo) -> str:
     default: Any = field.default
     if field.default_factory is not None or default in (None, ""):
-        return ""  # the description says which
+        return ""  # the description names the default
     if isinstance(default, bool):
         return code(str(default).lower())
     return code(f"{default:g}" if isinstance(default, float) else str(default))

@@ -1,4 +1,4 @@
-"""The spec: what all parts have in common with every task, from their classes."""
+"""Reference page of the spec: its fields, training, optimizers and other models, written from their classes."""
 
 import yaml
 
@@ -14,7 +14,7 @@ PARTS = ("spec_version", "kind", "task", "model", "norm", "training")
 
 
 def page() -> str:
-    """The page of the spec."""
+    """Markdown of the page of the spec."""
     resolved = resolve(EXAMPLE).model_dump(mode="json")
     return joined(
         "# Spec",

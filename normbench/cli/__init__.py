@@ -1,7 +1,7 @@
-"""``normbench``: what users do, over HTTP, and what operators do on their own machine. One module a group of commands.
+"""Command line ``normbench``: commands of users, over HTTP, and of operators, on their own machine.
 
-To add a command, write it in the module of its group and name it in ``COMMANDS``; ``command.guarded`` turns what was
-foreseen to go wrong into a message.
+Each group of commands has one module. To add a command, write it in the module of its group and name it in
+``COMMANDS``. ``command.guarded`` turns the errors of the client into messages.
 """
 
 import logging
@@ -79,12 +79,13 @@ def root(
 ) -> None:
     """Benchmark normalization in recurrent networks.
 
-    NORMBENCH_URL names the service (default http://127.0.0.1:8000; NORMBENCH_PORT is another port of this machine),
-    NORMBENCH_API_KEY holds your key where it asks for one.
+    NORMBENCH_URL is the address of the service. Without it, the service is on
+    this machine, at port NORMBENCH_PORT or 8000. NORMBENCH_API_KEY is your key,
+    if the service asks for a key.
     """
 
 
 def main() -> None:
-    """The command ``normbench``."""
+    """Run the command ``normbench``."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     sys.exit(app())

@@ -1,4 +1,4 @@
-"""``normbench up`` as a process beside this one: start it, and wait until it can train."""
+"""``normbench up`` as a process in the background: start it, and wait until it can train."""
 
 import json
 import subprocess
@@ -12,16 +12,16 @@ from normbench.errors import NormbenchError, Unauthorized
 
 READY_SECONDS = 120.0
 LOOK_SECONDS = 0.1  # between two looks
-TAIL_CHARACTERS = 2000  # of a log
+TAIL_CHARACTERS = 2000  # of a log, shown in an error
 
 
 class Service:
-    """A service of our own.
+    """Process of ``normbench up``.
 
     Args:
-        options: of ``normbench up``.
-        log: what it prints is added to this file.
-        stays: it outlives this process and its terminal.
+        options: options of ``normbench up``.
+        log: file to which the process's output is added.
+        stays: True if the process outlives this one and its terminal.
     """
 
     def __init__(self, *options: str, log: Path, stays: bool) -> None:
@@ -37,10 +37,10 @@ class Service:
             )
 
     def ready(self) -> str:
-        """Its address, once it answers there and has a worker.
+        """Wait until the service answers and has a worker; return its URL.
 
         Raises:
-            NormbenchError: it has ended, or is not ready in time; the message has the end of its log.
+            NormbenchError: the service has ended, or is not ready in time; the message has the end of its log.
         """
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
@@ -53,12 +53,12 @@ class Service:
         raise NormbenchError(self._told(f"the service was not ready in {READY_SECONDS:g} s"))
 
     def stop(self) -> None:
-        """Tell it to end, and wait until it has."""
+        """Terminate the process, and wait until it has ended."""
         self.process.terminate()
         self.process.wait()
 
     def _address(self) -> str | None:
-        """Address that the service has printed. This process answers there, and no other service."""
+        """URL that the process has printed, so no other service answers at it; None before."""
         for line in self._printed().splitlines():
             told = _object(line)
             if "url" in told:
@@ -87,7 +87,7 @@ def _can_train(url: str) -> bool:
     with Client(url, patience=0) as client:
         try:
             return client.is_ready() and bool(client.catalogue("workers"))
-        except Unauthorized:  # it asks for a key that this shell does not have
+        except Unauthorized:  # the service asks for a key that this shell does not have
             return True
         except NormbenchError:
             return False

@@ -1,4 +1,4 @@
-"""Commands of the catalogue."""
+"""Commands that list tasks and methods."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from normbench.display.table import Column, Table
 
 
 def tasks(as_json: Json = False) -> None:
-    """Show the tasks one can ask for."""
+    """List the tasks."""
     items = command.client().catalogue("tasks")
     columns = (Column("name"), Column("what", prose=True), Column("metric"), Column("profiles", optional=1))
     rows = [(t["name"], t["description"].partition("\n\n")[0], _metric(t), ", ".join(t["profiles"])) for t in items]
@@ -16,7 +16,7 @@ def tasks(as_json: Json = False) -> None:
 
 
 def methods(as_json: Json = False) -> None:
-    """Show the normalization methods one can ask for."""
+    """List the normalization methods."""
     items = command.client().catalogue("methods")
     columns = (
         Column("name"),

@@ -1,4 +1,4 @@
-"""Results that were measured elsewhere."""
+"""Commands of results that were measured elsewhere."""
 
 from pathlib import Path
 from typing import Annotated, cast
@@ -12,7 +12,7 @@ from normbench.display import claims as display
 from normbench.display.runs import moment
 from normbench.errors import Invalid
 
-FORMS: list[list[str | int]] = [[], ["values"], ["provenance"]]  # errors of these want an example
+FORMS: list[list[str | int]] = [[], ["values"], ["provenance"]]  # an error in one of these fields shows the example
 EXAMPLE = """\
 task: {name: permuted_digits, profile: smoke}    # a spec without seeds; the profile has what is omitted
 norm: {method: layer_norm}
@@ -29,16 +29,20 @@ provenance:
 def claim(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="YAML or JSON: a spec, values by seed, provenance; - is standard input."),
+        typer.Argument(
+            metavar="FILE", help="YAML or JSON with a spec, values by seed, and provenance; - is standard input."
+        ),
     ],
     idempotency_key: Annotated[
         str | None, typer.Option(help="Submitting the file again with this key finds the same result.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Submit a result that was measured elsewhere; boards show it as claimed until fresh seeds here agree.
+    """Submit a result that was measured elsewhere.
 
-    The same spec, values and provenance again are no second result.
+    Boards show it as claimed until fresh seeds, trained by this service, agree
+    with it. A file with the same spec, values and provenance as an earlier one
+    adds nothing.
     """
     written = command.read(command.standard_input_or(file))
     try:
@@ -54,12 +58,12 @@ def claim(
 
 def claims(
     task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Only at this size: paper, small or smoke.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Only of this profile: paper, small or smoke.")] = None,
     method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
     state: Annotated[str | None, typer.Option(help="claimed, confirmed, disputed or withdrawn.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show results that were measured elsewhere, and whether fresh seeds here agree."""
+    """Show results that were measured elsewhere, and if fresh seeds of this service agree with them."""
     wanted = cast(ResultState | None, state)
     found = list(command.client().claims(task=task, profile=profile, method=method, state=wanted))
     command.show(as_json, found, display.claims(found))

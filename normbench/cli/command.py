@@ -18,7 +18,7 @@ from normcore.variables import MisspeltVariable, check_variables
 
 PATIENCE = 2.0  # seconds that a command tries to reach the service
 STANDARD_INPUT = Path("/dev/stdin")
-PIPE_WIDTH = 100_000  # columns of text for another program: whatever it takes
+PIPE_WIDTH = 100_000  # characters in a line for another program, so that no line is broken
 FAILED, MISUSED, DIVERGED, DIFFERS, INTERRUPTED = 1, 2, 2, 3, 130  # exit statuses
 NEEDED = {"server": ("fastapi", "sqlalchemy", "uvicorn"), "worker": ("sklearn", "sqlalchemy", "torch")}
 
@@ -27,8 +27,7 @@ P = ParamSpec("P")
 
 
 def guarded(function: Callable[P, None]) -> Callable[P, None]:
-    """Whatever was foreseen to go wrong, a misspelt variable too, becomes a message and exit status 2; Ctrl-C exits
-    with 130."""
+    """Turn errors of the client and misspelt variables into a message and exit status 2. Ctrl-C exits with 130."""
 
     @functools.wraps(function)
     def command(*args: P.args, **options: P.kwargs) -> None:
@@ -49,11 +48,15 @@ def client() -> Client:
 
 
 def experiment_id(id: str) -> str:
-    """Raises:
-    NormbenchError: it is the id of a run.
+    """Check that an id is not the id of a run.
+
+    Raises:
+        NormbenchError: it is the id of a run.
     """
     if id.startswith("run_"):
-        raise NormbenchError(f"{id} is a run, and this takes an experiment, exp_…; `normbench logs {id}` shows the run")
+        raise NormbenchError(
+            f"{id} is a run, but this command takes an experiment; see the run with `normbench logs {id}`"
+        )
     return id
 
 
@@ -62,18 +65,24 @@ def is_sweep(id: str) -> bool:
 
 
 def run_id(id: str) -> str:
-    """Raises:
-    NormbenchError: it is the id of an experiment or of a sweep.
+    """Check that an id is not the id of an experiment or sweep.
+
+    Raises:
+        NormbenchError: it is the id of an experiment or of a sweep.
     """
     if id.startswith("exp_"):
-        raise NormbenchError(f"{id} is an experiment, and this takes a run; `normbench status {id}` shows its runs")
+        raise NormbenchError(
+            f"{id} is an experiment, but this command takes a run; `normbench status {id}` lists its runs"
+        )
     if is_sweep(id):
-        raise NormbenchError(f"{id} is a sweep, and this takes a run; `normbench status {id}` shows its experiments")
+        raise NormbenchError(
+            f"{id} is a sweep, but this command takes a run; `normbench status {id}` lists its experiments"
+        )
     return id
 
 
 def standard_input_or(file: Path) -> Path:
-    """The file, or standard input for ``-``."""
+    """Path of the file, or of standard input for ``-``."""
     return STANDARD_INPUT if str(file) == "-" else file
 
 
@@ -86,7 +95,7 @@ def read(file: Path) -> Any:
     try:
         return read_spec(file)
     except IsADirectoryError:
-        raise Invalid(f"{file} is a folder; name its files, as {file / '*.yaml'}") from None
+        raise Invalid(f"{file} is a folder; name its files, such as {file / '*.yaml'}") from None
     except OSError as error:
         raise Invalid(f"{file}: {error.strerror}") from None
     except ValueError as error:
@@ -94,13 +103,15 @@ def read(file: Path) -> Any:
 
 
 def naming(file: Path, error: NormbenchError) -> NormbenchError:
-    """The error, each line with the file that it is about."""
+    """Error with the name of the file before each line of its message."""
     return NormbenchError("\n".join(f"{file}: {line}" for line in str(error).splitlines()))
 
 
 def labels(written: Sequence[str]) -> dict[str, str]:
-    """Raises:
-    NormbenchError: one is not written as KEY:VALUE.
+    """Parse labels that are written as KEY:VALUE.
+
+    Raises:
+        NormbenchError: a label is written in another way.
     """
     wrong = next((text for text in written if ":" not in text), None)
     if wrong is not None:
@@ -113,12 +124,12 @@ def complain(text: str) -> None:
 
 
 def say(as_json: bool, content: Any, text: str) -> None:
-    """The answer as JSON, or as text for people."""
+    """Print an answer: as JSON, or else as text."""
     typer.echo(json.dumps(content) if as_json else text)
 
 
 def show(as_json: bool, content: Any, *shown: Any) -> None:
-    """The answer as JSON, or as what people see on a terminal."""
+    """Print an answer: as JSON, or else as tables and text that rich draws."""
     if as_json:
         typer.echo(json.dumps(content))
         return
@@ -127,24 +138,26 @@ def show(as_json: bool, content: Any, *shown: Any) -> None:
 
 
 def console(*, err: bool = False) -> Console:
-    """Standard output or standard error; where no terminal is, nothing is cut or folded."""
+    """Console on standard output or standard error. If that is not a terminal, no line is cut or folded."""
     found = Console(stderr=err, highlight=False)
     return found if found.is_terminal else Console(stderr=err, highlight=False, width=PIPE_WIDTH)
 
 
 def require(*extras: Literal["server", "worker"]) -> None:
-    """Raises:
-    Missing: what ``pip install normbench[…]`` brings is not there.
+    """Check that packages of the server or worker are installed.
+
+    Raises:
+        Missing: a package is missing that ``pip install normbench[…]`` installs.
     """
     missing = [module for extra in extras for module in NEEDED[extra] if find_spec(module) is None]
     if missing:
         wanted = "all" if len(extras) > 1 else extras[0]
         raise Missing(
-            f"this command needs what is not installed here ({', '.join(dict.fromkeys(missing))});"
+            f"this command needs packages that are not installed here ({', '.join(dict.fromkeys(missing))});"
             f" get it with: pip install 'normbench[{wanted}]'"
         )
 
 
 def note(text: str) -> None:
-    """Something worth knowing beside the answer, on standard error."""
+    """Print a note to standard error."""
     typer.echo(f"note: {text}", err=True)

@@ -1,4 +1,4 @@
-"""Entries side by side."""
+"""Command that compares entries of a board."""
 
 from typing import Annotated
 
@@ -14,19 +14,22 @@ def compare(
         list[str],
         typer.Argument(
             metavar="ENTRY...",
-            help="Two or more of one board: fingerprints, of which 8 characters are enough, or methods of --task.",
+            help="Two or more entries of one board: fingerprints (8 characters are enough), or methods of --task.",
         ),
     ],
-    task: Annotated[str | None, typer.Option(help="Of methods: the task; each stands for its best entry.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Of methods: paper, small or smoke.")] = None,
-    problem: Annotated[str | None, typer.Option(help="Of methods: a problem; else the profile's own.")] = None,
-    baseline: Annotated[str | None, typer.Option(help="The one that others are compared with.")] = None,
-    series: Annotated[str | None, typer.Option(help="Whose curves, such as train.loss.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="For methods: their task. A method stands for its best entry.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="For methods: paper, small or smoke.")] = None,
+    problem: Annotated[str | None, typer.Option(help="For methods: id of a problem; else the profile's own.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="The entry that the others are compared with.")] = None,
+    series: Annotated[str | None, typer.Option(help="The series whose curves --json has, such as train.loss.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show how far entries are apart, how sure that is, and which is sooner there.
+    """Compare entries of a board: their differences, p-values and speed-ups.
 
-    `normbench leaderboard TASK` shows fingerprints; methods are taken with --task.
+    `normbench leaderboard TASK` shows fingerprints. With --task, entries may be
+    named by their methods.
     """
     found = command.client().compare(
         *entries, baseline=baseline, series=series, task=task, profile=profile, problem=problem

@@ -1,4 +1,4 @@
-"""The data sets on this machine. They need no service, and nothing of it."""
+"""Commands of the data sets on this machine. They need no service."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from normbench.display.table import Column, Table
 from normcore.data import registry
 from normcore.data.folders import DATASETS_DIR, datasets_dir
 
-app = typer.Typer(no_args_is_help=True, help="The data sets at hand, and how to get the others.")
+app = typer.Typer(no_args_is_help=True, help="List, fetch and verify the data sets of this machine.")
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Data sets; all of them if omitted.")]
 MEGABYTE = 1_000_000  # bytes
 
@@ -24,8 +24,7 @@ MEGABYTE = 1_000_000  # bytes
 @app.command("list")
 @guarded
 def list_datasets(names: Names = None, as_json: Json = False) -> None:
-    """The data sets, whether they are at hand, their size uncompressed, and their licence; with a NAME, all that is
-    known of that one."""
+    """List the data sets: if they are on this machine, their uncompressed size and licence. With NAME: all details."""
     folder = datasets_dir(os.environ)
     described = [_described(dataset, folder) for dataset in _known(names)]
     shown = map(about, described) if names else [_overview(described, folder)]
@@ -49,7 +48,7 @@ def _megabytes(size: int) -> str | None:
 
 
 def _described(dataset: registry.Dataset, folder: Path) -> dict[str, Any]:
-    """All that the registry knows of a data set; sizes in bytes, uncompressed."""
+    """Details of a data set from the registry. Sizes are in bytes, uncompressed."""
     return {
         "name": dataset.name,
         "status": registry.status(dataset, folder),
@@ -69,10 +68,11 @@ def _described(dataset: registry.Dataset, folder: Path) -> dict[str, Any]:
 @app.command("fetch")
 @guarded
 def fetch(names: Names = None, as_json: Json = False) -> None:
-    """Download data sets from their official homes and check them; exit status 1 if one could not be had.
+    """Download data sets from their official homes and check them; exit status 1 if one cannot be downloaded.
 
-    An interrupted download goes on where it stopped when you fetch again. Without a name, data sets that have no public
-    address are only mentioned."""
+    An interrupted download continues when you fetch again. Without NAME, data
+    sets that have no public address are only mentioned.
+    """
     folder, fetched = datasets_dir(os.environ), dict[str, list[str]]()
     wanted = _known(names)
     if not names:
@@ -88,7 +88,7 @@ def fetch(names: Names = None, as_json: Json = False) -> None:
 
 
 def _without_those_to_add_by_hand(datasets: Iterable[registry.Dataset], folder: Path) -> list[registry.Dataset]:
-    """The data sets that are at hand or can be downloaded; the others are told of on standard error."""
+    """Data sets that are present or can be downloaded. The others are mentioned on standard error."""
     possible = list[registry.Dataset]()
     for dataset in datasets:
         if dataset.fetchable or registry.status(dataset, folder) == "present":
@@ -101,7 +101,7 @@ def _without_those_to_add_by_hand(datasets: Iterable[registry.Dataset], folder: 
 @app.command("verify")
 @guarded
 def verify(names: Names = None, as_json: Json = False) -> None:
-    """Check data sets against their SHA-256; exit status 1 if one is absent or not genuine."""
+    """Check data sets against their SHA-256; exit status 1 if one is absent or has other content."""
     folder = datasets_dir(os.environ)
     verified = list[str]()
 
@@ -120,10 +120,10 @@ def verify(names: Names = None, as_json: Json = False) -> None:
 def _for_each(
     datasets: Iterable[registry.Dataset], folder: Path, act: Callable[[registry.Dataset], None]
 ) -> dict[str, str]:
-    """Go through the data sets in the folder, whatever goes wrong with one of them.
+    """Call ``act`` for each data set in the folder. An error of one data set does not stop the others.
 
     Returns:
-        What went wrong, by data set.
+        Messages of the errors, by data set.
     """
     problems = dict[str, str]()
     for dataset in datasets:
@@ -137,7 +137,7 @@ def _for_each(
 
 
 def _unusable(dataset: registry.Dataset, folder: Path, error: OSError) -> str:
-    """Error of the operating system on a folder of data sets, and how to choose another folder."""
+    """Message on a folder of data sets that the operating system cannot use, and how to choose another folder."""
     no_folder = isinstance(error, FileExistsError | NotADirectoryError)
     return (
         f"data set '{dataset.name}': {error.filename or folder} {'is no folder' if no_folder else 'cannot be used'}"
@@ -164,7 +164,7 @@ def _known(names: list[str] | None) -> list[registry.Dataset]:
 
 @contextmanager
 def _download_bars() -> Iterator[registry.Progress]:
-    """A bar for each file that is downloaded, on standard error where that is a terminal."""
+    """Show a bar for each file that is downloaded, on standard error if that is a terminal."""
     bars = dict[str, TaskID]()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     shown_on = console(err=True)

@@ -1,4 +1,4 @@
-"""``normbench demo``: the whole path once, from nothing to a leaderboard."""
+"""Command ``normbench demo``: start a service, train some methods on it, and show the leaderboard."""
 
 import os
 import shlex
@@ -34,7 +34,8 @@ def demo(
 ) -> None:
     """Start the service, train three methods with five seeds each on real digits, show the leaderboard and its verdict.
 
-    The 15 runs take some minutes on 2 cores. In a terminal the service then stays for its pages, until Ctrl-C.
+    The 15 runs take some minutes on 2 cores. In a terminal, the service then
+    goes on until Ctrl-C, so that you can open its pages.
     """
     command.require("server", "worker")
     with service_settings() as settings:
@@ -51,7 +52,7 @@ def demo(
                 service.wait()
     except KeyboardInterrupt:
         if board is None:
-            command.note(f"stopped; what has begun is kept in {data_dir} and goes on with")
+            command.note(f"stopped; the experiments are kept in {data_dir}; to continue them:")
             typer.echo(f"  {_start(data_dir, port)}", err=True)
             raise typer.Exit(INTERRUPTED) from None
     if not as_json:
@@ -59,10 +60,10 @@ def demo(
 
 
 def pages(port: int, board: Leaderboard) -> str:
-    """Addresses of the pages to look at in a browser now."""
+    """Message with the addresses of pages that the running service has for a browser."""
     return (
         f"Open in a browser:\n\n{_addresses(port, board)}\n\n"
-        "The service runs on for them, and for normbench submit in another terminal. Ctrl-C stops it."
+        "The service goes on, also for normbench submit in another terminal. Ctrl-C stops it."
     )
 
 
@@ -73,18 +74,18 @@ def _addresses(port: int, board: Leaderboard) -> str:
 
 
 def _fingerprints(board: Leaderboard) -> list[str]:
-    """Fingerprints of the board's first entries, as many as the demo has methods."""
+    """Fingerprints of the board's first entries, one for each method of the demo."""
     return [entry["fingerprint"] for entry in board["entries"] if entry["fingerprint"]][: len(METHODS)]
 
 
 def advice(data_dir: Path, port: int, board: Leaderboard) -> str:
-    """Commands to look further, to be copied as they stand."""
+    """Message with commands that show the results again. They can be copied as they are."""
     url = f"http://127.0.0.1:{port}"
     own, at = _own_name(), "" if url == DEFAULT_URL else f"NORMBENCH_URL={url} "
     return (
-        f"The results stay in {data_dir}. To look further, start the service on them:\n\n"
+        f"The results stay in {data_dir}. To see more of them, start the service again:\n\n"
         f"  {_start(data_dir, port)}\n\n"
-        "and while it runs, in another terminal:\n\n"
+        "and, while the service runs, in another terminal:\n\n"
         f"  {at}{own} leaderboard {TASK} --profile {PROFILE} --rank-by steps_to_target\n"
         f"  {at}{own} status\n"
         f"  {at}{own} open {TASK} --profile {PROFILE}\n\n"
@@ -93,13 +94,13 @@ def advice(data_dir: Path, port: int, board: Leaderboard) -> str:
 
 
 def _start(data_dir: Path, port: int) -> str:
-    """Command that starts the demo's service again, to be copied as it stands."""
+    """Command that starts the demo's service again. It can be copied as it is."""
     where = f"NORMBENCH_DATA_DIR={shlex.quote(str(data_dir))} " if "NORMBENCH_DATA_DIR" in os.environ else ""
     return f"{where}{_own_name()} up --port {port}"
 
 
 def _own_name() -> str:
-    """Command line that started this process."""
+    """Name of the command that started this process."""
     called = Path(sys.argv[0]).absolute()
     if called.name != "normbench":
         return f"{shlex.quote(sys.executable)} -P -m normbench"
@@ -108,7 +109,7 @@ def _own_name() -> str:
 
 
 def _trained(client: Client, as_json: bool) -> Leaderboard:
-    """The leaderboard once all have trained.
+    """Train the methods of the demo, and return their leaderboard.
 
     Raises:
         NormbenchError: a run did not succeed.
@@ -117,7 +118,7 @@ def _trained(client: Client, as_json: bool) -> Leaderboard:
         {"task": {"name": TASK, "profile": PROFILE}, "norm": {"method": method}, "seeds": SEEDS} for method in METHODS
     ]
     ids = [client.submit(spec)["id"] for spec in specs]
-    typer.echo("Their curves grow in a browser:", err=as_json)
+    typer.echo("Watch their curves in a browser:", err=as_json)
     for method, id in zip(METHODS, ids, strict=True):
         typer.echo(f"  {client.url}/experiments/{id}  {method}", err=as_json)
     for experiment in progress.watch(client, ids, command.console(err=as_json)):
@@ -129,7 +130,7 @@ def _trained(client: Client, as_json: bool) -> Leaderboard:
 
 @contextmanager
 def _service(data_dir: Path, port: int, as_json: bool) -> Iterator[tuple[Client, "subprocess.Popen[bytes]"]]:
-    """A running ``normbench up`` of our own and its process, stopped afterwards."""
+    """Start ``normbench up``; give a client of it and its process, and stop the process in the end."""
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir / "demo.log"
     typer.echo(f"Starting the service (data in {data_dir}, log in {log.name}) …", err=as_json)

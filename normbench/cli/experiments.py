@@ -1,4 +1,4 @@
-"""Submit experiments, list them, stop them and try them again."""
+"""Commands that submit, list, cancel and retry experiments."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -28,20 +28,27 @@ ExperimentId = Annotated[str, typer.Argument(metavar="ID", help="An experiment, 
 def submit(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="YAML or JSON files; - is standard input.")],
     wait: Annotated[bool, typer.Option("--wait", help="Show progress until every run has ended.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; submit nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan: runs, time, memory. Submit nothing.")
+    ] = False,
     only_new: Annotated[bool, typer.Option("--only-new", help="Leave out seeds that are measured already.")] = False,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="Submitting one file again with this key finds the same experiment.")
+        str | None, typer.Option(help="Submitting the file again with this key finds the same experiment.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Submit experiments, one from each file; none if a file is wrong.
+    """Submit experiments, one from each file. If a file is wrong, nothing is submitted.
 
-    With --wait, exit status 1 if a run failed or was cancelled, 2 if all seeds of an experiment diverged. With --json:
-    an object a line for each file; with --only-new, of one that has nothing left to submit, its plan.
+    With --json: one line of JSON for each file. With --json and --only-new, a
+    file whose seeds are all measured already gives its plan.
+
+    Exit status with --wait: 1 if a run failed or was cancelled, 2 if all seeds
+    of an experiment diverged.
     """
     if idempotency_key is not None and len(files) > 1:
-        raise NormbenchError("--idempotency-key is for one file; each experiment needs a key of its own")
+        raise NormbenchError(
+            "--idempotency-key is for one file, as each experiment needs its own key; submit one file at a time"
+        )
     if dry_run and wait:
         raise NormbenchError("--dry-run submits nothing that --wait could wait for; leave one of them out")
     client = command.client()
@@ -55,9 +62,9 @@ def submit(
             command.show(as_json, shown, display.plan(shown))
         else:
             if plan["measured_seeds"] and not only_new:
-                command.note(f"{file}: {seeds(plan['measured_seeds'])} measured already; --only-new leaves out what is")
+                command.note(f"{file}: {seeds(plan['measured_seeds'])} measured already; --only-new leaves them out")
             for told in display.other_code(plan):
-                command.note(f"{file}: {told}; the runs that it trains are of that code")
+                command.note(f"{file}: {told}; the runs that it trains are of its code")
             submitted.append(_submit(client, file, wanted, idempotency_key))
             _tell(submitted[-1], wait, as_json)
     if wait and submitted:
@@ -67,10 +74,10 @@ def submit(
 
 
 def _planned(client: Client, files: Sequence[Path]) -> list[tuple[Path, Mapping[str, Any], Plan]]:
-    """Content of each file, and the plan of its submission.
+    """Read the files and ask for their plans: file, spec and plan of each.
 
     Raises:
-        NormbenchError: the service is away, or refuses one of them or more; the message says of each why.
+        NormbenchError: the service is away, or refuses a spec; the message names each refused file and the reason.
     """
     planned, refusals = [], []
     for file in files:
@@ -85,8 +92,10 @@ def _planned(client: Client, files: Sequence[Path]) -> list[tuple[Path, Mapping[
 
 
 def _plan(client: Client, file: Path, spec: Mapping[str, Any]) -> Plan:
-    """Raises:
-    Invalid: the service refuses what the file holds; the message names it.
+    """Ask for the plan of a spec.
+
+    Raises:
+        Invalid: the service refuses the spec; the message names its file.
     """
     try:
         return client.dry_run(spec)
@@ -97,8 +106,10 @@ def _plan(client: Client, file: Path, spec: Mapping[str, Any]) -> Plan:
 
 
 def _submit(client: Client, file: Path, spec: Mapping[str, Any], idempotency_key: str | None) -> Experiment:
-    """Raises:
-    NormbenchError: the service is away, or refuses it after all.
+    """Submit a spec.
+
+    Raises:
+        NormbenchError: the service is away, or refuses the spec; the message names its file.
     """
     try:
         return client.submit(spec, idempotency_key=idempotency_key)
@@ -107,7 +118,7 @@ def _submit(client: Client, file: Path, spec: Mapping[str, Any], idempotency_key
 
 
 def _new_seeds(file: Path, spec: Mapping[str, Any], plan: Plan) -> Mapping[str, Any] | None:
-    """The spec with those seeds alone that are not measured yet; None if all are."""
+    """Spec with only the seeds that are not measured yet; None if all seeds are measured."""
     measured = set(plan["measured_seeds"])
     left = [seed for seed in plan["spec"]["seeds"] if seed not in measured]
     if measured:
@@ -119,7 +130,7 @@ def _new_seeds(file: Path, spec: Mapping[str, Any], plan: Plan) -> Mapping[str, 
 
 
 def _tell(experiment: Experiment, wait: bool, as_json: bool) -> None:
-    """The experiment's id, at once; with ``--wait --json`` beside the answer, which comes in the end."""
+    """Print an experiment's id at once; to standard error with ``--wait --json``, whose answer comes in the end."""
     id, runs = experiment["id"], display.runs_of(experiment)
     if wait:
         typer.echo(f"{id}  {runs}", err=as_json)
@@ -139,20 +150,20 @@ def _tell_of_missing_workers(client: Client, submitted: Sequence[Experiment]) ->
 
 def status(
     experiment_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="One experiment or sweep; the newest experiments if omitted.")
+        str | None, typer.Argument(metavar="ID", help="An experiment or sweep; the newest experiments if omitted.")
     ] = None,
-    sweeps: Annotated[bool, typer.Option("--sweeps", help="The newest sweeps.")] = False,
+    sweeps: Annotated[bool, typer.Option("--sweeps", help="Show the newest sweeps.")] = False,
     sweep: Annotated[str | None, typer.Option(metavar="ID", help="Only experiments of this sweep.")] = None,
     task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Only at this size: paper, small or smoke.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Only of this profile: paper, small or smoke.")] = None,
     method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
     state: Annotated[str | None, typer.Option(help="queued, running, succeeded, failed or cancelled.")] = None,
-    label: Annotated[list[str] | None, typer.Option(metavar="KEY:VALUE", help="Repeat it to ask for several.")] = None,
-    fingerprint: Annotated[str | None, typer.Option(help="8 or more of its characters.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
+    label: Annotated[list[str] | None, typer.Option(metavar="KEY:VALUE", help="Repeat it for several labels.")] = None,
+    fingerprint: Annotated[str | None, typer.Option(help="First 8 or more characters of a fingerprint.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Number of rows to show.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Show an experiment's runs, a sweep's cells, the newest experiments, or the newest sweeps."""
+    """Show the runs of an experiment, the cells of a sweep, the newest experiments, or the newest sweeps."""
     client = command.client()
     if experiment_id is not None and command.is_sweep(experiment_id):
         of_sweeps.status(client, experiment_id, as_json)
@@ -182,7 +193,7 @@ def status(
 
 
 def cancel(experiment_id: ExperimentId, as_json: Json = False) -> None:
-    """Cancel an experiment or all of a sweep: queued runs at once, running ones within seconds."""
+    """Cancel an experiment or a whole sweep: queued runs stop at once, running ones within seconds."""
     if command.is_sweep(experiment_id):
         of_sweeps.cancel(command.client(), experiment_id, as_json)
         return

@@ -1,4 +1,4 @@
-"""Export of the service's data, as files for other programs."""
+"""Commands that export tables as files for other programs."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 Format = Annotated[str, typer.Option("--format", help="csv or parquet.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; standard output if omitted.")
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; standard output if omitted.")
 ]
 Profile = Annotated[str | None, typer.Option(help="paper, small or smoke.")]
 
@@ -28,29 +28,33 @@ Profile = Annotated[str | None, typer.Option(help="paper, small or smoke.")]
 @app.command("board")
 @guarded
 def board(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="`normbench tasks` shows them.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task; `normbench tasks` lists them.")],
     profile: Profile = None,
     rank_by: Annotated[str | None, typer.Option(help="metric, steps_to_target or seconds_to_target.")] = None,
     baseline: Annotated[str | None, typer.Option(help="The method that speed-ups are measured against.")] = None,
-    problem: Annotated[str | None, typer.Option(help="One of the board's problems; else the profile's own.")] = None,
-    published: Annotated[bool, typer.Option("--published", help="With the papers' numbers.")] = False,
+    problem: Annotated[
+        str | None, typer.Option(help="Id of one of the board's problems; else the profile's own.")
+    ] = None,
+    published: Annotated[bool, typer.Option("--published", help="Rank the papers' numbers, too.")] = False,
     over_budget: Annotated[
-        bool, typer.Option("--over-budget", help="Rank entries that had more than the board's budget, too.")
+        bool, typer.Option("--over-budget", help="Rank entries that are over the board's budget, too.")
     ] = False,
     best: Annotated[
-        bool, typer.Option("--best", help="One entry a method, that with the best validation value.")
+        bool, typer.Option("--best", help="Only one entry of each method: its best validation value.")
     ] = False,
     as_of: Annotated[
-        str | None, typer.Option(metavar="MOMENT", help="The board of a moment, such as 2026-11-25T12:00:00Z.")
+        str | None, typer.Option(metavar="MOMENT", help="The board at this time, such as 2026-11-25T12:00:00Z.")
     ] = None,
-    code: Annotated[str | None, typer.Option(metavar="all", help="all: also show what is of older code.")] = None,
+    code: Annotated[
+        str | None, typer.Option(metavar="all", help="all: also show runs and entries of older code.")
+    ] = None,
     format: Format = "csv",
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """A leaderboard, a row for each entry."""
+    """Export the leaderboard of a task, one row for each entry."""
     if task == OVERALL:
-        raise NormbenchError("a board is of a task; `normbench export overall` has all of them")
+        raise NormbenchError("`normbench export board` takes one task; `normbench export overall` has all tasks")
     client = command.client()
     options: dict[str, Any] = {"profile": profile, "rank_by": rank_by, "baseline": baseline, "problem": problem}
     options |= {"published": published, "over_budget": over_budget}
@@ -70,7 +74,7 @@ def overall(
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Methods over all tasks, a row for each; --json has their curves, too."""
+    """Export the overall leaderboard, one row for each method; --json has performance profiles, too."""
     client = command.client()
     options: dict[str, Any] = {"profile": profile, "rank_by": rank_by}
     if as_json:
@@ -83,14 +87,17 @@ def overall(
 @guarded
 def comparison(
     fingerprints: Annotated[
-        list[str], typer.Argument(metavar="FINGERPRINT...", help="Two or more of one board, or 8 characters of each.")
+        list[str],
+        typer.Argument(
+            metavar="FINGERPRINT...", help="Two or more entries of one board; 8 characters of each are enough."
+        ),
     ],
-    baseline: Annotated[str | None, typer.Option(help="The one that others are compared with.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="The entry that the others are compared with.")] = None,
     format: Format = "csv",
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Entries side by side, a row for each; --json has their curves, too."""
+    """Export a comparison of entries, one row for each entry; --json has their curves, too."""
     client = command.client()
     if as_json:
         _deliver_json(client.compare(*fingerprints, baseline=baseline), output)
@@ -107,7 +114,7 @@ def sweep(
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """A sweep, a row for each combination of values."""
+    """Export a sweep, one row for each combination of values."""
     client = command.client()
     if as_json:
         _deliver_json(client.sweep(sweep_id), output)
@@ -118,7 +125,7 @@ def sweep(
 @app.command("sweeps")
 @guarded
 def sweeps(format: Format = "csv", output: Output = None, as_json: Json = False) -> None:
-    """All sweeps, a row for each, newest first."""
+    """Export all sweeps, one row for each sweep, newest first."""
     client = command.client()
     if as_json:
         _deliver_json(list(client.sweeps()), output)
@@ -130,15 +137,15 @@ def sweeps(format: Format = "csv", output: Output = None, as_json: Json = False)
 @guarded
 def experiments(
     task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Only at this size: paper, small or smoke.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Only of this profile: paper, small or smoke.")] = None,
     method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
     state: Annotated[str | None, typer.Option(help="queued, running, succeeded, failed or cancelled.")] = None,
-    label: Annotated[list[str] | None, typer.Option(metavar="KEY:VALUE", help="Repeat it to ask for several.")] = None,
+    label: Annotated[list[str] | None, typer.Option(metavar="KEY:VALUE", help="Repeat it for several labels.")] = None,
     format: Format = "csv",
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """All experiments that fit, a row for each, newest first."""
+    """Export the experiments that match all options, one row for each experiment, newest first."""
     client = command.client()
     filters: dict[str, Any] = {"task": task, "profile": profile, "method": method, "state": state}
     filters["labels"] = command.labels(label or [])
@@ -156,7 +163,7 @@ def experiment(
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """An experiment, a row for each of its runs."""
+    """Export an experiment, one row for each of its runs."""
     client = command.client()
     if as_json:
         _deliver_json(client.experiment(experiment_id), output)
@@ -168,12 +175,14 @@ def experiment(
 @guarded
 def measurements(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run, run_…")],
-    series: Annotated[list[str] | None, typer.Option(help="Repeat it for several; all if omitted.")] = None,
+    series: Annotated[
+        list[str] | None, typer.Option(help="Name of a series; repeat it for several. All if omitted.")
+    ] = None,
     format: Format = "csv",
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """A run's curves, a row for each measured value."""
+    """Export the curves of a run, one row for each measured value."""
     client, chosen = command.client(), series or []
     if as_json:
         _deliver_json(client.measurements(command.run_id(run_id), series=chosen), output)
@@ -183,8 +192,10 @@ def measurements(
 
 
 def _checked(format: str, output: Path | None) -> FileFormat:
-    """Raises:
-    NormbenchError: there is no such format, or it would fill a terminal with bytes.
+    """Check the format.
+
+    Raises:
+        NormbenchError: there is no such format, or a terminal would be filled with bytes.
     """
     if format not in MEDIA_TYPES:
         raise NormbenchError(f"--format {format}: choose from {', '.join(MEDIA_TYPES)}")
@@ -198,8 +209,10 @@ def _deliver_json(content: Any, output: Path | None) -> None:
 
 
 def _deliver(content: bytes, output: Path | None) -> None:
-    """Raises:
-    NormbenchError: the file cannot be written.
+    """Write the content to ``output``, or to standard output for None.
+
+    Raises:
+        NormbenchError: the file cannot be written.
     """
     if output is None:
         typer.echo(content, nl=False)

@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked in the service's database."""
+"""Commands that make, list and revoke API keys in the service's database."""
 
 from typing import Annotated
 
@@ -9,15 +9,18 @@ from normbench.cli.operators import service_settings
 from normbench.display.runs import moment
 from normbench.display.table import Column, Table
 
-app = typer.Typer(no_args_is_help=True, help="API keys, which a service beyond this machine asks for.")
+app = typer.Typer(
+    no_args_is_help=True, help="Make, list and revoke API keys, which a service for other machines needs."
+)
 
 
 @app.command("create")
 @guarded
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")], as_json: Json = False
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the person or program that uses the key.")],
+    as_json: Json = False,
 ) -> None:
-    """Make a key. It is shown this once and never again."""
+    """Make an API key. It is shown only once."""
     with service_settings() as settings:
         from service.keys import keyring
         from service.processes.startup import prepare
@@ -31,7 +34,7 @@ def create(
 @app.command("list")
 @guarded
 def list_keys(as_json: Json = False) -> None:
-    """All keys, revoked ones too; not the keys themselves."""
+    """List the names and ids of all keys, also of revoked ones. The keys themselves are not stored."""
     with service_settings() as settings:
         from service.keys import keyring
         from service.processes.startup import prepare
@@ -57,7 +60,7 @@ def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="key_…; `normbench keys list` shows them.")],
     as_json: Json = False,
 ) -> None:
-    """End a key."""
+    """Revoke a key: from then on, the service refuses it."""
     with service_settings() as settings:
         from service.keys import keyring
         from service.processes.startup import prepare

@@ -1,4 +1,4 @@
-"""Commands of boards."""
+"""Command that shows leaderboards."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
@@ -27,25 +27,29 @@ OF_A_TASK = {
 
 
 def leaderboard(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="`normbench tasks` shows them; overall: all of them.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A task (`normbench tasks` lists them), or: overall.")],
     profile: Annotated[str | None, typer.Option(help="paper, small or smoke.")] = None,
     rank_by: Annotated[str | None, typer.Option(help="metric, steps_to_target or seconds_to_target.")] = None,
     baseline: Annotated[str | None, typer.Option(help="The method that speed-ups are measured against.")] = None,
-    problem: Annotated[str | None, typer.Option(help="One of the board's problems; else the profile's own.")] = None,
+    problem: Annotated[
+        str | None, typer.Option(help="Id of one of the board's problems; else the profile's own.")
+    ] = None,
     published: Annotated[bool, typer.Option("--published", help="Rank the papers' numbers, too.")] = False,
     over_budget: Annotated[
-        bool, typer.Option("--over-budget", help="Rank entries that had more than the board's budget, too.")
+        bool, typer.Option("--over-budget", help="Rank entries that are over the board's budget, too.")
     ] = False,
     best: Annotated[
-        bool, typer.Option("--best", help="One entry a method, that with the best validation value.")
+        bool, typer.Option("--best", help="Show one entry of each method: its best validation value.")
     ] = False,
     as_of: Annotated[
-        str | None, typer.Option(metavar="MOMENT", help="The board of a moment, such as 2026-11-25T12:00:00Z.")
+        str | None, typer.Option(metavar="MOMENT", help="The board at this time, such as 2026-11-25T12:00:00Z.")
     ] = None,
-    code: Annotated[str | None, typer.Option(metavar="all", help="all: also show what is of older code.")] = None,
+    code: Annotated[
+        str | None, typer.Option(metavar="all", help="all: also show runs and entries of older code.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show which method wins a task, or all of them."""
+    """Show the leaderboard of a task, or of all tasks: which method wins."""
     client = command.client()
     options: dict[str, Any] = {"baseline": baseline, "problem": problem}
     options |= {"entries": "best" if best else None, "as_of": as_of, "code": code}
@@ -65,22 +69,27 @@ def leaderboard(
             command.note(f"another problem, with a board of its own: --problem {other['id']} ({other['title']})")
     if published and all(entry["source"] != "published" for entry in board["entries"]):
         command.note(
-            f"no paper has published numbers for this problem of {task} at {board['profile']}; they stand beside the"
-            " problem and the profile that they were measured on (--profile paper)"
+            f"no paper has published numbers for this problem of {task} at {board['profile']}; papers' numbers are on"
+            " the board of the problem and profile that they were measured on; try --profile paper"
         )
 
 
 def _check_of_a_task(options: Mapping[str, Any]) -> None:
-    """Raises:
-    NormbenchError: one was given, which is of a single task's board.
+    """Check that no option is given which only the board of one task has.
+
+    Args:
+        options: values by the names in ``OF_A_TASK``.
+
+    Raises:
+        NormbenchError: such an option is given.
     """
     given = [f"--{name}" for name, value in OF_A_TASK.items() if options[value] is not None]
     if given:
-        raise NormbenchError(f"{', '.join(given)}: of a single task's board; leave it out of overall")
+        raise NormbenchError(f"{', '.join(given)}: only for the board of one task; leave it out for overall")
 
 
 def _nothing_here(client: Client, board: Leaderboard) -> str:
-    """Message on an empty board, with the commands for those of the task's boards that have entries."""
+    """Message on an empty board, with the commands that show the task's boards that have entries."""
     task, profile, own = board["task"], board["profile"], board["problems"][0]["id"]
     title = "" if board["problem"]["id"] == own else f" ({board['problem']['title']})"
     others = [found for found in client.leaderboards() if found["task"] == task]
@@ -90,6 +99,6 @@ def _nothing_here(client: Client, board: Leaderboard) -> str:
 
 
 def _problem_option(found: Mapping[str, Any]) -> str:
-    """Options that name the problem of a board, if it is not the profile's own."""
+    """Option that names the problem of a board; empty for the profile's own problem."""
     problem = found["problem"]
     return "" if problem["title"] == OWN_PROBLEM else f" --problem {problem['id']}    # {problem['title']}"

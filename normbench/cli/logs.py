@@ -1,4 +1,4 @@
-"""Log of a run: its attempts, and the output of its training."""
+"""Command that shows a run's history, timing and log lines."""
 
 import re
 from typing import Annotated, TypedDict
@@ -11,21 +11,21 @@ from normbench.cli.command import Json
 from normbench.client import Client
 from normbench.display.runs import history, timing
 
-LOG = re.compile(r"(?:(\d+)\.)?log\.txt")  # of an earlier attempt with its number
+LOG = re.compile(r"(?:(\d+)\.)?log\.txt")  # the logs of earlier attempts begin with the attempt's number
 
 
 class Log(TypedDict):
-    """The lines that the training process of one attempt wrote."""
+    """Log of one attempt: the lines that its training process wrote."""
 
     attempt: int
     lines: list[str]
 
 
 def logs(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run, run_…; `normbench status ID` shows them.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run, run_…; `normbench status ID` lists runs.")],
     as_json: Json = False,
 ) -> None:
-    """Show a run's history (attempts, when, why), where its time went, and its training's own log lines."""
+    """Show a run's history (attempts, when and why they ended), the time of its parts, and its log lines."""
     client = command.client()
     run = client.run(command.run_id(run_id))
     found = _logs(client, run)
@@ -41,7 +41,7 @@ def logs(
 
 
 def _logs(client: Client, run: Run) -> list[Log]:
-    """The logs that there are, the earliest attempt's first."""
+    """Get the stored logs of a run, the earliest attempt's first."""
     names = {artifact["name"] for artifact in client.artifacts(run["id"])}
     attempts = {int(match[1] or run["attempt"]): match[0] for name in names if (match := LOG.fullmatch(name))}
     return [

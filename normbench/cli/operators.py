@@ -1,4 +1,4 @@
-"""Common parts of the operator's commands: settings, and errors of settings as errors of the command line."""
+"""Common part of operators' commands: the service's settings, and errors of the service as errors of the client."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def service_settings() -> Iterator["Settings"]:
-    """The service's settings; what it foresees to go wrong with them, or while they are used, is raised as ours.
+    """Give the service's settings; errors of the service inside the block are raised as ``NormbenchError``.
 
     Raises:
         Missing: the service is not installed here.

@@ -1,4 +1,4 @@
-"""The web pages, in the browser of whoever sits here."""
+"""Command that opens a web page of the service in the browser."""
 
 import webbrowser
 from typing import Annotated
@@ -20,12 +20,12 @@ OF_IDS = {"exp_": "experiments", "run_": "runs", "swp_": "sweeps"}
 def open_page(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[ID|TASK|METHOD]", help="An experiment, run or sweep, a task's board, or a method."),
+        typer.Argument(metavar="[ID|TASK|METHOD]", help="Id of an experiment, run or sweep, or a task or method."),
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="Of a task's board: paper, small or smoke.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Profile of a task's board: paper, small or smoke.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Open the page of something in the browser, and print its address."""
+    """Open a page of the service in the browser, and print its address."""
     path = path_of(what, profile)
     with command.client() as client:
         url = f"{client.url}{path}"
@@ -34,13 +34,13 @@ def open_page(
 
 
 def path_of(what: str | None, profile: str | None) -> str:
-    """The page of an id, a task or a method; the first page of None.
+    """Path of the page of an id, task or method; path of the first page for None.
 
     Raises:
-        NormbenchError: it is none of these, or a profile is given for what has none.
+        NormbenchError: ``what`` is not an id, task or method; or a profile is given for a page that has no profile.
     """
     if profile is not None and what not in BENCHMARKS:
-        raise NormbenchError("a profile goes with a task's board alone; name the task, too")
+        raise NormbenchError("--profile is only for the board of a task; name the task, too")
     if what is None:
         return "/"
     for prefix, pages in OF_IDS.items():
@@ -52,4 +52,4 @@ def path_of(what: str | None, profile: str | None) -> str:
         return f"/methods/{what}"
     if what in TASKS:
         return f"/tasks/{what}"
-    raise NormbenchError(f"{quoted(what)} is no id, task or method; {choose(what, [*TASKS, *METHODS])}")
+    raise NormbenchError(f"{quoted(what)} is not an id, task or method; {choose(what, [*TASKS, *METHODS])}")

@@ -1,4 +1,4 @@
-"""Run a run again, and say whether its numbers are the same."""
+"""Command that runs a run again, and compares the numbers of the two runs."""
 
 from typing import Annotated
 
@@ -10,13 +10,16 @@ from normbench.display.replay import replayed as display
 
 
 def replay(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run that has succeeded, run_….")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run that has succeeded, run_…")],
     as_json: Json = False,
 ) -> None:
     """Run a run again with the same spec and seed, and compare all curves point by point.
 
-    Exit status 0 if all numbers are identical, 3 if some differ, 1 if the second run did not succeed. What is different
-    about code, packages, data and machine is shown beside. On a board the seed counts once.
+    Differences of code, packages, data and machine are shown, too. On a board,
+    the seed counts once.
+
+    Exit status: 0 if all numbers are identical, 3 if some differ, 1 if the
+    second run did not succeed.
     """
     client = command.client()
     submitted = client.submit_replay(command.run_id(run_id))

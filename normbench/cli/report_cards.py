@@ -1,4 +1,4 @@
-"""Commands of report cards."""
+"""Command that shows report cards."""
 
 from typing import Annotated
 
@@ -10,13 +10,13 @@ from normbench.display.report_card import shown
 
 
 def report_card(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="`normbench methods` shows them.")],
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="A method; `normbench methods` lists them.")],
     measure: Annotated[
-        bool, typer.Option(help="Submit the analyses that are missing and wait for them; otherwise show what there is.")
+        bool, typer.Option(help="Submit missing analyses and wait for them, or only show what is known.")
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Show what has been measured of a method: invariances, gradient flow, cost, smallest batch, standings."""
+    """Show the report card of a method: invariances, gradient flow, cost, smallest batch, standings."""
     client = command.client()
     card = client.report_card(method)
     if measure and (card["missing"] or card["pending"]):

@@ -1,4 +1,4 @@
-"""Run the service's processes. They need no service to be up, and what they run is imported when they are called."""
+"""Commands that run the service's processes. Each imports the package ``service`` only when it is called."""
 
 import os
 import re
@@ -15,19 +15,21 @@ from normcore.variables import DEFAULT_PORT, WrongVariable, default_port
 
 
 def _device(named: str | None) -> str | None:
-    """Raises:
-    typer.BadParameter: no device goes by that name.
+    """Check the name of a device.
+
+    Raises:
+        typer.BadParameter: there is no such name.
     """
     if named is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", named):
-        raise typer.BadParameter(f"{named!r} is no device; write cpu, or cuda:N for the GPU number N")
+        raise typer.BadParameter(f"{named!r} is not a device; write cpu, or cuda:N for the GPU number N")
     return named
 
 
 def usual_port(context: typer.Context, parameter: typer.CallbackParam, given: int) -> int:
-    """The port that was given, or else the one of NORMBENCH_PORT.
+    """Port that was given on the command line, or else the port of NORMBENCH_PORT.
 
     Raises:
-        typer.BadParameter: the variable holds no port.
+        typer.BadParameter: NORMBENCH_PORT is not a port.
     """
     source = context.get_parameter_source(parameter.name or "")
     if source is not None and source.name != "DEFAULT":
@@ -38,35 +40,36 @@ def usual_port(context: typer.Context, parameter: typer.CallbackParam, given: in
         raise typer.BadParameter(str(error)) from None
 
 
-Host = Annotated[str, typer.Option(help="Address to listen on; any but 127.0.0.1 needs API keys.")]
+Host = Annotated[str, typer.Option(help="Address to listen on; any other than 127.0.0.1 needs API keys.")]
 Port = Annotated[
     int,
     typer.Option(
         min=0,
         max=65535,
-        help="Port to listen on; 0 for any that is free. NORMBENCH_PORT is another default.",
+        help="Port to listen on; 0 for a free one. NORMBENCH_PORT changes the default.",
         callback=usual_port,
     ),
 ]
 Device = Annotated[
-    str | None, typer.Option(help="cpu or cuda:N; a GPU if there is one, else the CPU.", callback=_device)
+    str | None, typer.Option(help="cpu or cuda:N. If omitted: a GPU if there is one, else the CPU.", callback=_device)
 ]
 
 
 def up(
     host: Host = "127.0.0.1",
     port: Port = DEFAULT_PORT,
-    workers: Annotated[int, typer.Option(min=1, help="Runs that train at the same time.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Number of workers; each trains one run at a time.")] = 1,
     device: Device = None,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Start it in the background, and return once it can train.")
+        bool, typer.Option("--detach", help="Start the service in the background, and return once it can train.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run API, scheduler and workers on this machine; nothing else is needed.
+    """Run the whole service on this machine: API, scheduler and workers.
 
-    With --detach: say where it listens, where its log is and how to stop it; exit status 2 with the end of the log if
-    it does not start.
+    With --detach, the command prints the address, the log file and how to stop
+    the service. If the service does not start, it prints the end of the log;
+    exit status 2.
     """
     require("server", "worker")
     if detach:
@@ -87,10 +90,13 @@ def up(
 
 
 def _detach(options: list[str], as_json: bool) -> None:
-    """Start ``up`` in the background.
+    """Start ``normbench up`` in the background, and print its address, its log file and how to stop it.
+
+    Args:
+        options: options of ``normbench up``.
 
     Raises:
-        NormbenchError: it does not start.
+        NormbenchError: the service does not start.
     """
     with service_settings() as settings:
         data_dir = settings.data_dir
@@ -112,7 +118,7 @@ def _detach(options: list[str], as_json: bool) -> None:
 
 
 def api(host: Host = "127.0.0.1", port: Port = DEFAULT_PORT, as_json: Json = False) -> None:
-    """Run the HTTP API alone."""
+    """Run only the HTTP API."""
     with service_settings() as settings:
         from service.processes.serve import serve
 
@@ -135,7 +141,7 @@ def worker(device: Device = None, as_json: Json = False) -> None:
 
 
 def scheduler(as_json: Json = False) -> None:
-    """Run the scheduler: it takes back what lost workers held and notifies workers again of what waits."""
+    """Run the scheduler: it takes runs back from lost workers and notifies workers again of waiting runs."""
     with service_settings() as settings:
         from service.processes.scheduler import schedule
 
@@ -143,7 +149,7 @@ def scheduler(as_json: Json = False) -> None:
 
 
 def migrate(as_json: Json = False) -> None:
-    """Bring the database up to date; every process does it as well when it starts."""
+    """Bring the database's tables up to date. Every process of the service also does so when it starts."""
     with service_settings() as settings:
         from service.processes.startup import prepare
 

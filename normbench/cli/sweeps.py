@@ -1,4 +1,4 @@
-"""Submit sweeps, and see what their cells come to."""
+"""Command that submits sweeps, and the parts of other commands that are about sweeps."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,16 +18,18 @@ from normbench.errors import NormbenchError
 def sweep(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A YAML or JSON file; - is standard input.")],
     wait: Annotated[bool, typer.Option("--wait", help="Show progress until every run has ended.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; submit nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan: experiments, runs, time. Submit nothing.")
+    ] = False,
     idempotency_key: Annotated[
         str | None, typer.Option(help="Submitting the file again with this key finds the same sweep.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Submit a sweep: a spec and values for some of its fields, an experiment for every combination; all or none.
+    """Submit a sweep: a spec with values for some of its fields. Each combination is one experiment; all or none.
 
-    With --wait, its cells in the end; exit status 1 if a run failed or was cancelled, 2 if all seeds of an experiment
-    diverged.
+    With --wait, the cells are shown in the end. Exit status: 1 if a run failed
+    or was cancelled, 2 if all seeds of an experiment diverged.
     """
     if dry_run and wait:
         raise NormbenchError("--dry-run submits nothing that --wait could wait for; leave one of them out")
@@ -46,7 +48,7 @@ def sweep(
 
 
 def _tell(client: Client, submitted: Sweep, wait: bool, as_json: bool) -> None:
-    """The sweep's id, at once; with ``--wait --json`` beside the answer, which comes in the end."""
+    """Print a sweep's id at once; to standard error with ``--wait --json``, whose answer comes in the end."""
     reused = f", {submitted['reused_runs']:,} of them measured already" if submitted["reused_runs"] else ""
     told = f"{display.title(submitted)}, {submitted['n_runs']:,} runs{reused}"
     if wait:
@@ -59,7 +61,7 @@ def _tell(client: Client, submitted: Sweep, wait: bool, as_json: bool) -> None:
 
 
 def wait_for(client: Client, sweep_id: str, as_json: bool) -> None:
-    """Show progress, then the cells.
+    """Show the progress of a sweep, then its cells.
 
     Raises:
         typer.Exit: a run failed or was cancelled, all seeds of an experiment diverged, or somebody pressed Ctrl-C.
@@ -87,13 +89,13 @@ def wait_for(client: Client, sweep_id: str, as_json: bool) -> None:
 
 
 def status(client: Client, sweep_id: str, as_json: bool) -> None:
-    """A sweep's cells."""
+    """Show a sweep's cells."""
     found = client.sweep(sweep_id)
     command.show(as_json, found, display.sweep(found))
 
 
 def cancel(client: Client, sweep_id: str, as_json: bool) -> None:
-    """Cancel all of a sweep."""
+    """Cancel a whole sweep."""
     found = client.cancel_sweep(sweep_id)
     ended = found["state"] in ENDED
     told = found["state"] if ended else "being cancelled; its running runs stop within seconds"

@@ -1,4 +1,4 @@
-"""Watch experiments until they have ended."""
+"""Command that watches experiments until they have ended, and its parts that other commands use."""
 
 import json
 from typing import Annotated
@@ -16,24 +16,27 @@ from normbench.errors import NormbenchError
 
 
 def watch(
-    experiment_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Experiments, exp_…, or a sweep, swp_…")],
+    experiment_ids: Annotated[list[str], typer.Argument(metavar="ID", help="Experiments, exp_…, or one sweep, swp_…")],
     as_json: Json = False,
 ) -> None:
     """Show the progress of experiments or of a sweep until every run has ended.
 
-    Exit status 1 if a run failed or was cancelled, 2 if all seeds of an experiment diverged. Ctrl-C stops the watching,
-    not the training. With --json: an object a line for each experiment.
+    Ctrl-C stops the watching, not the training. With --json: one line of JSON
+    for each experiment.
+
+    Exit status: 1 if a run failed or was cancelled, 2 if all seeds of an
+    experiment diverged.
     """
     if any(map(command.is_sweep, experiment_ids)):
         if len(experiment_ids) > 1:
-            raise NormbenchError("a sweep is watched by itself; give one ID")
+            raise NormbenchError("a sweep is watched alone; give only the ID of the sweep")
         sweeps.wait_for(command.client(), experiment_ids[0], as_json)
         return
     wait(command.client(), [command.experiment_id(id) for id in experiment_ids], as_json)
 
 
 def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:
-    """Show progress, then what came of it.
+    """Show the progress of experiments, then their findings and the runs that did not succeed.
 
     Raises:
         typer.Exit: a run failed or was cancelled, all seeds of an experiment diverged, or somebody pressed Ctrl-C.
@@ -52,10 +55,10 @@ def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:
 
 
 def ended_with_progress(client: Client, experiment_ids: list[str], as_json: bool) -> list[Experiment]:
-    """The experiments once they have ended, with bars on the way.
+    """Show progress until the experiments have ended, and return the experiments.
 
     Raises:
-        typer.Exit: somebody pressed Ctrl-C; it has been said how to come back.
+        typer.Exit: somebody pressed Ctrl-C. How to come back has been printed.
     """
     try:
         return progress.watch(client, experiment_ids, command.console(err=as_json))
@@ -69,7 +72,7 @@ def ended_with_progress(client: Client, experiment_ids: list[str], as_json: bool
 
 
 def complain(experiment: Experiment) -> None:
-    """Say on standard error which runs did not succeed, and why."""
+    """Print to standard error which runs of an experiment did not succeed or diverged, and why."""
     for run in experiment["runs"]:
         if run["state"] == "failed":
             command.complain(f"{run['id']} (seed {run['seed']}) failed: {run['error']}")

@@ -1,1 +1,1 @@
-"""Display of the command line: one module for each kind of thing, all of them on ``table``."""
+"""Display of the command line: one module for each kind of thing, all built on the module ``table``."""

@@ -1,4 +1,4 @@
-"""Submitted results as a table, and one of them as lines."""
+"""Submitted results as a table, and a single result as lines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from normbench.answers import SubmittedResult
 from normbench.display.numbers import bounds, counted, interval, seeds
 from normbench.display.table import Column, Table, block
 
-ENOUGH = 3  # fresh seeds, and two claimed ones, from which on a claim is judged
+ENOUGH = 3  # fresh seeds needed to judge a claim, which needs two seeds of its own
 
 
 def claims(results: Sequence[SubmittedResult]) -> Table:
-    """One a row, with the difference from what was measured here."""
+    """Table of submitted results, one in each row, with the difference from this service's own seeds."""
     columns = (
         Column("id"),
         Column("task", words=True),
@@ -42,7 +42,7 @@ def claims(results: Sequence[SubmittedResult]) -> Table:
 
 
 def claim(result: SubmittedResult) -> Any:
-    """Panel of a claim and its state."""
+    """Lines on a submitted result and its state."""
     lines = {
         result["metric"]: interval(result["value"]),
         "seeds": seeds([one["seed"] for one in result["values"]]),
@@ -60,6 +60,6 @@ def _difference(result: SubmittedResult) -> str | None:
 
 
 def _missing(result: SubmittedResult) -> str:
-    """Runs that are missing for a verdict on the claim."""
+    """Phrase in place of the difference: how many seeds are missing before a claim can be judged."""
     left = ENOUGH - len(result["fresh_seeds"])
-    return f"unknown until {counted(left, 'other seed')} ran here" if left > 0 else "unknown of a single seed"
+    return f"unknown until {counted(left, 'other seed')} ran here" if left > 0 else "unknown: the claim has one seed"

@@ -1,4 +1,4 @@
-"""A comparison as a table."""
+"""Comparison as a table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ BOUNDS = {"at least": "≥ ", "at most": "≤ ", None: ""}
 
 
 def comparison(found: Comparison) -> Table:
-    """Each entry beside the baseline: the difference of its test value, and how many times sooner it is there."""
+    """Table of a comparison: each entry's difference from the baseline in test value, and its speed-ups."""
     columns = [
         Column("fingerprint"),
         Column("entry", words=True),
@@ -43,7 +43,7 @@ def comparison(found: Comparison) -> Table:
 
 
 def _gaps(found: Comparison) -> list[str]:
-    """The entries whose intervals do not hold."""
+    """Sentences on the entries whose intervals do not hold."""
     return [
         f"Some seeds of {entry['name']} ({entry['fingerprint'][:8]}) did not take off; no interval of the mean holds"
         " for such values."
@@ -58,11 +58,15 @@ def _title(found: Comparison) -> str:
 
 
 def _correction(found: Comparison) -> str:
-    """Sentence on the correction of the p-values. The table shows a part of the tests that were corrected."""
+    """Sentence on the correction of the p-values. The table shows only some of the tests that were corrected."""
     entries = sum(not entry["over_budget"] for entry in found["entries"])
     pairs = entries * (entries - 1) // 2
     if pairs <= 1:
-        return "p: of this pair alone" if len(found["entries"]) == 2 else "p: after Holm's correction for all pairs"
+        return (
+            "p: of one pair, not corrected"
+            if len(found["entries"]) == 2
+            else "p: after Holm's correction for all pairs"
+        )
     return (
         f"p: after Holm's correction for all {pairs} pairs of {entries} entries; the table has the {entries - 1} with"
         " the baseline"
@@ -70,7 +74,7 @@ def _correction(found: Comparison) -> str:
 
 
 def _others(found: Comparison) -> list[str]:
-    """The pairs without the baseline of which one is shown to be better."""
+    """Sentence on the pairs that do not include the baseline, and in which one entry is shown to be better."""
     named = {entry["fingerprint"]: entry["name"] for entry in found["entries"]}
     others = [entry for entry in found["entries"] if entry["fingerprint"] != found["baseline"]]
     told = [
@@ -85,7 +89,7 @@ def _others(found: Comparison) -> list[str]:
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:
-    """The rank among those compared, and those that it may truly be; None of one over the budget."""
+    """Rank of an entry among the entries compared, with the interval of the true rank; None if it is over budget."""
     if entry["rank"] is None or entry["rank_ci"] is None:
         return None
     low, high = entry["rank_ci"]
@@ -93,7 +97,7 @@ def _rank(entry: Mapping[str, Any]) -> str | None:
 
 
 def _value(entry: Mapping[str, Any]) -> str | None:
-    """Mean of the seeds that converged, the number of those that did not, and the score if it is another number."""
+    """Mean of the seeds that converged, the number of seeds that diverged, and the score if it is not the mean."""
     value, score = entry["value"], entry["score"]
     parts = [interval(value)] if value else []
     if entry["n_diverged"]:

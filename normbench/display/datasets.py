@@ -1,4 +1,4 @@
-"""All that is known of one data set, its files below it."""
+"""Description of one data set and its files, as lines."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,11 @@ from normbench.display.table import GAP, block
 
 
 def about(dataset: Mapping[str, Any]) -> Group:
-    """One data set as ``normbench data list NAME --json`` has it; sizes are of uncompressed files."""
+    """Show a data set, with one block of lines for each of its files.
+
+    Args:
+        dataset: as ``normbench data list NAME --json`` prints it. Sizes are of uncompressed files.
+    """
     files = dataset["files"]
     lines = {
         "title": dataset["title"],
@@ -39,7 +43,7 @@ def _size(known: int) -> str:
 def _file(file: Mapping[str, Any]) -> Padding:
     lines = {
         "size": _size(file["size"]),
-        "SHA-256": file["sha256"] or "none is published; a run records that of your file",
+        "SHA-256": file["sha256"] or "not published; a run records the SHA-256 of your file",
         "from": " ".join(file["urls"]) or "no public address",
     }
     if file["member"]:

@@ -13,11 +13,11 @@ from normbench.display.runs import outcome
 from normbench.display.table import Column, Table, block
 
 IN_COMPANY = "* not alone on its machine: these seconds count on no board (normbench logs RUN says why)."
-SHORT_FINGERPRINT = 12  # characters, enough to ask for it
+SHORT_FINGERPRINT = 12  # characters, enough to find the fingerprint again
 
 
 def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
-    """The newest experiments, one a row, each with its age and with what differs from its profile."""
+    """Table of experiments, one in each row, with its age and the options that differ from its profile."""
     columns = (
         Column("id"),
         Column("task", words=True),
@@ -41,12 +41,12 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
 
 
 def waits(experiment: Experiment) -> bool:
-    """Tell if the experiment has not ended and none of its runs is being trained."""
+    """Tell if the experiment has not ended and no run of it is being trained."""
     return experiment["state"] not in ENDED and all(run["state"] != "running" for run in experiment["runs"])
 
 
 def runs(experiment: Experiment) -> Table:
-    """The runs of an experiment, one a row."""
+    """Table of the runs of an experiment, one in each row."""
     columns = (
         Column("run"),
         Column("seed"),
@@ -75,12 +75,12 @@ def runs(experiment: Experiment) -> Table:
 
 
 def has_diverged(run: Run) -> bool:
-    """Tell whether the training came to values that are not finite."""
+    """Tell if the training of a run reached values that are not finite."""
     return run.get("outcome") == "diverged"
 
 
 def divergence_step(run: Run) -> int:
-    """The step at which a run diverged; older services tell only the last one that they heard of."""
+    """Step at which a run diverged. Older services do not tell it; then it is the last step that they know."""
     divergence: Mapping[str, Any] = (run["result"] or {}).get("divergence") or {}
     step: int = divergence.get("step", run["progress"]["step"])
     return step
@@ -92,7 +92,7 @@ def has_diverged_altogether(experiment: Experiment) -> bool:
 
 
 def divergences(runs: Sequence[Run]) -> str | None:
-    """Divergences of the runs, and their steps: ``2 of 5 diverged at step 10``. None if no run diverged."""
+    """Phrase on the runs that diverged, and their steps: ``2 of 5 diverged at step 10``. None if no run diverged."""
     steps = sorted({divergence_step(run) for run in runs if has_diverged(run)})
     if not steps:
         return None
@@ -102,7 +102,7 @@ def divergences(runs: Sequence[Run]) -> str | None:
 
 
 def _time(run: Run) -> str | None:
-    """Training time of a run, with a mark if it counts on no board."""
+    """Training time of a run, with a mark if no board counts it."""
     spent = run["timing"]
     return spent and f"{duration(spent['training'])}{'*' if contended(run) else ''}"
 
@@ -113,7 +113,7 @@ def contended(run: Run) -> bool:
 
 
 def plan(found: Plan) -> Group:
-    """Plan of a submission."""
+    """Lines on the plan of an experiment."""
     known, in_all = found["seconds_per_run"], found["total_seconds"]
     lines = {
         "runs": f"{found['runs']} ({seeds(found['spec']['seeds'])})",
@@ -129,7 +129,7 @@ def plan(found: Plan) -> Group:
 
 
 def other_code(found: Plan) -> list[str]:
-    """The live workers whose code of the spec's own parts is not that of the API."""
+    """Sentences on the live workers that have other code than the API for parts of the spec."""
     workers = (found.get("code") or {}).get("workers", [])
     return [
         f"worker {worker['host']} (process {worker['pid']}) has other code for {', '.join(worker['parts'])}"
@@ -138,7 +138,7 @@ def other_code(found: Plan) -> list[str]:
 
 
 def memory(found: Plan) -> str:
-    """Memory that a run needs at least, and the memory of the workers."""
+    """Phrase on the memory that a run needs at least, and on the memory of the largest live worker."""
     needed, there_is = found.get("memory_bytes"), found.get("worker_memory_bytes")
     if needed is None:
         return "not known"
@@ -147,7 +147,7 @@ def memory(found: Plan) -> str:
 
 
 def subject(found: Experiment | Plan) -> str:
-    """Subject of an experiment: the task, for an analysis the cell, and the method with its differences from the
+    """Subject of an experiment: the task, the cell of an analysis, and the method with the options that differ from the
     profile.
     """
     spec = found["spec"]
@@ -156,12 +156,12 @@ def subject(found: Experiment | Plan) -> str:
 
 
 def value_of(run: Run) -> float | None:
-    """The test value of a training that has succeeded with one."""
+    """Test value of a run; None if it has no result, or a result without a test value."""
     return run["result"].get("value") if run["result"] else None
 
 
 def runs_of(experiment: Experiment) -> str:
-    """``2 runs of permuted_digits layer_norm``."""
+    """Number and subject of an experiment's runs: ``2 runs of permuted_digits layer_norm``."""
     return f"{counted(len(experiment['runs']), 'run')} of {subject(experiment)}"
 
 

@@ -1,4 +1,4 @@
-"""Findings of an analysis, as a table."""
+"""Findings of an analysis as a table."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ Cell = Callable[[Mapping[str, Any]], Any]
 
 
 def findings(run: Run) -> Group:
-    """Each finding, and whether it is what its source says; what no finding has is left out."""
+    """Table of a run's findings, each with its source's claim. Columns that are empty in every row are left out."""
     found = run["result"]["findings"] if run["result"] else []
     meanings = {finding["meaning"] for finding in found}
     columns: list[tuple[Column, Cell]] = [

@@ -1,4 +1,4 @@
-"""A leaderboard as a table."""
+"""Leaderboard as a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from normbench.display.table import Column, Table
 
 
 def leaderboard(board: Leaderboard) -> Table:
-    """Ranked entries with their intervals and times to the target."""
+    """Table of a leaderboard: its entries with their intervals and times to the target."""
     unit = f", {board['unit']}" if board["unit"] else ""
     elsewhere = any(_source(entry) for entry in board["entries"])
     kernels = {entry["kernel"] for entry in board["entries"]} - {None}
-    marked = len(kernels) > 1 or "mixed" in kernels  # so that nobody compares their times
+    marked = len(kernels) > 1 or "mixed" in kernels  # so that nobody compares times of two kernels
     short = short_fingerprints(entry["fingerprint"] for entry in board["entries"] if entry["fingerprint"])
     columns = [
         Column("#"),
@@ -54,7 +54,7 @@ def _title(board: Leaderboard) -> str:
 
 
 def _note(board: Leaderboard) -> str | None:
-    """Note below a board: its problem, the verdict, and how to read its ranks."""
+    """Note on a board: its problem, the verdict, and how to read the ranks."""
     found = board["verdict"]
     verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
@@ -84,7 +84,7 @@ def _note(board: Leaderboard) -> str | None:
 
 
 def _set_aside(board: Leaderboard) -> str | None:
-    """Number of entries of an older task, model, optimizer or method, and how to see them."""
+    """Sentence on the entries of an older task, model, optimizer or method: their number, and how to see them."""
     found = board.get("set_aside")
     if not found:
         return None
@@ -93,7 +93,7 @@ def _set_aside(board: Leaderboard) -> str | None:
 
 
 def _older_code(board: Leaderboard) -> str | None:
-    """Number of runs of older code that the entries set aside, and how to see them."""
+    """Sentence on the runs of older code that the entries set aside: their number, and how to see them."""
     aside = sum(entry.get("n_older", 0) for entry in board["entries"] if not entry.get("of_older_code"))
     if not aside or any(entry.get("of_older_code") for entry in board["entries"]):
         return None
@@ -102,7 +102,7 @@ def _older_code(board: Leaderboard) -> str | None:
 
 
 def _company(board: Leaderboard) -> str | None:
-    """Note that entries lack seconds because something else ran on their machine."""
+    """Sentence on the entries that lack seconds because something else ran on their machine."""
     some = sum(entry["contended"] > 0 for entry in board["entries"])
     if not some:
         return None
@@ -112,7 +112,7 @@ def _company(board: Leaderboard) -> str | None:
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:
-    """The rank, and those that it may truly be."""
+    """Rank of an entry, with the interval of its true rank if that holds more than one rank."""
     if entry["rank"] is None:
         return None
     low, high = entry["rank_ci"] or (entry["rank"], entry["rank"])
@@ -133,7 +133,7 @@ def _source(entry: Mapping[str, Any]) -> str | None:
 
 
 def _value(entry: Mapping[str, Any], metric: str) -> str | None:
-    """The test value, or what a paper has of validation data in its place."""
+    """Test value of an entry, or the validation value of a paper that has no test value."""
     if entry["split"] == "valid" and metric in entry["values"]:
         return f"{interval(entry['values'][metric])} in validation"
     return interval(entry["value"])
@@ -146,7 +146,7 @@ def _seeds(entry: Mapping[str, Any]) -> str | None:
 
 
 def _time(entry: Mapping[str, Any], by: str, form: str) -> str | None:
-    """The median, and in how many seeds the target was reached, if not in all."""
+    """Median time to the target, and the number of seeds that reached it if not all did."""
     time = entry[by]
     if not time:
         return None
@@ -156,7 +156,7 @@ def _time(entry: Mapping[str, Any], by: str, form: str) -> str | None:
 
 
 def _seconds(entry: Mapping[str, Any]) -> str | None:
-    """Seconds of the runs that were alone on their machine, with a mark if there are other runs."""
+    """Seconds to the target of the runs that were alone on their machine; marked if other runs were not alone."""
     if not entry["contended"]:
         return _time(entry, "seconds_to_target", "{:.1f} s")
     alone = entry["n_seeds"] - entry["contended"]
@@ -164,7 +164,7 @@ def _seconds(entry: Mapping[str, Any]) -> str | None:
 
 
 def _speedup(speedup: Mapping[str, Any] | None, rank_by: str) -> str | None:
-    """Speed-up that the board ranks by; in updates on a board by the metric."""
+    """Speed-up in seconds on a board ranked by seconds, else in updates."""
     ratio = speedup and speedup["seconds" if rank_by == "seconds_to_target" else "steps"]
     if not speedup or not ratio:
         return None

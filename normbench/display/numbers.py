@@ -1,18 +1,18 @@
-"""Numbers as people read them."""
+"""Text of numbers, times and sizes, as people read them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-SHORTEST_FINGERPRINT = 8  # characters that the service takes
+SHORTEST_FINGERPRINT = 8  # characters; the service takes no fewer
 
 
 def interval(value: Mapping[str, Any] | None) -> str | None:
-    """A mean and, where there is one, its 95% interval."""
+    """Text of a mean, with its 95% interval if it has one."""
     return None if value is None else f"{value['mean']:.3f}{bounds(value['ci95'])}"
 
 
 def bounds(ci95: Sequence[float] | None) -> str:
-    """An interval behind its mean. Two limits that differ never look the same."""
+    """Text of an interval, to stand after its mean. Two limits that differ never look the same."""
     if not ci95:
         return ""
     low, high = ci95
@@ -24,7 +24,7 @@ def bounds(ci95: Sequence[float] | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in its two largest units: 14 s, 3 min 20 s, 2 h 5 min."""
+    """Text of a time in its two largest units: 14 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -35,12 +35,12 @@ def duration(seconds: float) -> str:
 
 
 def size(number: int) -> str:
-    """Size as text: 202 MB, 15.8 GB."""
+    """Text of a size, which is given in bytes: 202 MB, 15.8 GB."""
     return f"{number / 10**6:,.0f} MB" if number < 10**9 else f"{number / 10**9:,.1f} GB"
 
 
 def age(seconds: float) -> str:
-    """A time in its largest unit: 14 s, 3 min, 2 h, 5 d."""
+    """Text of a time in its largest unit: 14 s, 3 min, 2 h, 5 d."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
@@ -48,17 +48,17 @@ def age(seconds: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 run``, ``2 runs``."""
+    """Text of a number with its noun: ``1 run``, ``2 runs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def seeds(numbers: Sequence[int]) -> str:
-    """``seed 3`` or ``seeds 0, 1, 2``."""
+    """Text of a list of seeds: ``seed 3`` or ``seeds 0, 1, 2``."""
     return ("seed " if len(numbers) == 1 else "seeds ") + ", ".join(map(str, numbers))
 
 
 def short_fingerprints(fingerprints: Iterable[str]) -> dict[str, str]:
-    """Each fingerprint with its first characters: so many that no two are the same, and that can be asked for."""
+    """Map each fingerprint to a short form: its first 8 characters, or more until no two short forms are the same."""
     full = set(fingerprints)
     length = SHORTEST_FINGERPRINT
     while len({fingerprint[:length] for fingerprint in full}) < len(full):

@@ -1,4 +1,4 @@
-"""Methods over all tasks as a table."""
+"""Overall leaderboard as a table."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from normbench.display.table import Column, Table
 
 
 def overall(found: Overall) -> Table:
-    """A method a row, with its time to each task's target over that of the fastest."""
+    """Table with one method in each row: its time to each task's target, divided by the fastest method's time."""
     tasks = [task["task"] for task in found["tasks"]]
     columns = [
         Column("#"),
@@ -32,8 +32,8 @@ def overall(found: Overall) -> Table:
 
 def _title(found: Overall) -> str:
     by = "updates" if found["rank_by"] == "steps_to_target" else "seconds"
-    of = f"{by} to the target over the fastest's"
-    return f"all tasks ({found['profile']}): {of}; area to {found['widest']:g} times it"
+    of = f"{by} to the target, divided by the fastest method's"
+    return f"all tasks ({found['profile']}): {of}; area: of the profile up to {found['widest']:g} times the fastest"
 
 
 def _ratio(method: Mapping[str, Any], task: str) -> str | None:
@@ -47,7 +47,7 @@ def _notes(found: Overall) -> Iterator[str]:
     if found["methods"]:
         yield found["caution"]
     for first, second in found["flips"]:
-        yield f"Alone beside each other, {second} is before {first}."
+        yield f"Compared as a pair, {second} ranks before {first}."
     reasons: dict[str, list[str]] = {}
     for task in found["left_out"]:
         reasons.setdefault(task["reason"], []).append(task["task"])

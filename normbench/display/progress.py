@@ -1,4 +1,4 @@
-"""Experiments and sweeps while they run: a bar for each, over all of its runs, until all have ended."""
+"""Progress bars of experiments and sweeps, one bar for each, until all their runs have ended."""
 
 import time
 from collections import Counter
@@ -23,14 +23,14 @@ from normbench.waiting import Watched
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
 DIVERGED_STYLE = "yellow"
 BAR_WIDTH = 16
-TELL_SECONDS = 30.0  # between two lines about an experiment where no terminal is
+TELL_SECONDS = 30.0  # between two lines about an experiment, if the output is not a terminal
 
 
 def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
-    """Show the experiments until all have ended, however long the service is away in between.
+    """Show the progress of experiments until all have ended, even if the service is away for a while.
 
     Returns:
-        The experiments as they ended.
+        The experiments after they have ended.
 
     Raises:
         NormbenchError: there is no such experiment, or the service was away for ten minutes.
@@ -45,7 +45,7 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
 
 
 def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
-    """Show a sweep until all of its runs have ended, and give it as it ended.
+    """Show the progress of a sweep until all its runs have ended, and return the sweep.
 
     Raises:
         NormbenchError: there is no such sweep, or the service was away for ten minutes.
@@ -60,7 +60,7 @@ def _watch(
     line: Callable[[Watched], tuple[str, str]],
     console: Console,
 ) -> list[Watched]:
-    """Bars on a terminal; elsewhere lines on standard error while it lasts, and the bars in the end."""
+    """Show bars on a terminal. Elsewhere, print lines to standard error meanwhile, and the bars in the end."""
     shown = list[RenderableType]()
     if not console.is_terminal:
         looks = _told(looks, line)
@@ -74,10 +74,11 @@ def _watch(
 def _told(
     looks: Iterator[list[Watched] | Unreachable | Unavailable], line: Callable[[Watched], tuple[str, str]]
 ) -> Iterator[list[Watched] | Unreachable | Unavailable]:
-    """The looks, each told on standard error: at once where a state changed, else every half minute.
+    """Pass the polls on, and print a line to standard error: when a state has changed, else every 30 seconds.
 
     Args:
-        line: what to tell, without and with what changes at every look.
+        looks: polls of experiments or sweeps.
+        line: function that makes two lines: one of the state alone, and one with the progress, which is printed.
     """
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     told = dict[str, tuple[str, float]]()
@@ -111,13 +112,13 @@ def _until_ended(
     console: Console,
     shown: list[RenderableType],
 ) -> list[Watched]:
-    """Show looks until the end; return the last one. ``shown`` holds what is on the console."""
+    """Show each poll until all have ended; return the last poll. ``shown`` is filled with the parts on the console."""
     heard = time.monotonic()
     with Live(console=console, refresh_per_second=4) as live:
         for seen in looks:
             if isinstance(seen, Unreachable | Unavailable):
                 away = duration(time.monotonic() - heard)
-                live.update(Group(*shown, Text(f"The service has not answered for {away}; trying on.", "yellow")))
+                live.update(Group(*shown, Text(f"The service has not answered for {away}; still trying.", "yellow")))
                 continue
             heard = time.monotonic()
             shown[:] = [show(one) for one in seen]
@@ -128,7 +129,7 @@ def _until_ended(
 
 
 def _metrics(client: Client) -> dict[str, str]:
-    """Metric of each task; empty while the service does not tell."""
+    """Name of the metric of each task; empty if the service does not answer."""
     try:
         return {task["name"]: task["metric"]["name"] for task in client.catalogue("tasks") if task["metric"]}
     except NormbenchError:
@@ -154,7 +155,7 @@ def _shown_sweep(sweep: Sweep) -> RenderableType:
 
 
 def _line(done: int, total: int, note: Text, *, amber: bool = False) -> RichTable:
-    """A bar, its numbers and a note; an amber bar for what has diverged."""
+    """One line: a bar, its numbers and a note. ``amber`` colours the bar for a run or cell that diverged."""
     bar = ProgressBar(total, done, BAR_WIDTH)
     if amber:
         bar.complete_style = bar.finished_style = DIVERGED_STYLE
@@ -167,8 +168,10 @@ def _line(done: int, total: int, note: Text, *, amber: bool = False) -> RichTabl
 
 
 def steps(runs: Sequence[Run]) -> tuple[int, int]:
-    """Steps done and steps in all, over all seeds; a run that has succeeded needs no more of them. One that diverged
-    never did the others."""
+    """Steps done and steps in all, summed over the runs.
+
+    A run that succeeded counts as having done all its steps, except a diverged run, which counts the steps it did.
+    """
     total = sum(run["progress"]["max_steps"] for run in runs)
     full = [run["state"] == "succeeded" and not has_diverged(run) for run in runs]
     done = sum(run["progress"]["max_steps" if is_full else "step"] for run, is_full in zip(runs, full, strict=True))
@@ -176,7 +179,7 @@ def steps(runs: Sequence[Run]) -> tuple[int, int]:
 
 
 def seconds_left(runs: Sequence[Run]) -> float | None:
-    """Seconds until all seeds have ended, at the pace of those that run now; None while the pace is unknown."""
+    """Estimate the seconds until all runs have ended, at the pace of the running ones; None while no pace is known."""
     left = pace = longest = 0.0
     for run in runs:
         if run["state"] in ENDED:
@@ -191,14 +194,14 @@ def seconds_left(runs: Sequence[Run]) -> float | None:
 
 
 def phases(runs: Sequence[Run]) -> list[str]:
-    """Phases of the running evaluations, with the number of runs if there are several."""
+    """Phases of the evaluations that run now, with the number of runs in each phase if there are several runs."""
     going_on = [run["progress"].get("phase") for run in runs if run["state"] == "running"]
     counts = Counter(phase for phase in going_on if phase)
     return [f"{phase} ({counted(count, 'run')})" if len(runs) > 1 else phase for phase, count in counts.items()]
 
 
 def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> Text:
-    """The state, and what explains it: why it waits, how good it is so far, how good it became."""
+    """Note of an experiment: its state, the runs that ended, the time left, why it waits, and its best known value."""
     runs, state = experiment["runs"], experiment["state"]
     parts, lost = [_value(client, runs, metric)], divergences(runs)
     if state not in ENDED:
@@ -217,8 +220,8 @@ def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | No
 
 
 def _value(client: Client, runs: Sequence[Run], metric: str | None) -> str | None:
-    """The mean test value of the runs that converged, once all have ended; before that the latest validation value of
-    a run."""
+    """Mean test value of the runs that did not diverge, if no run is running; else the running run's last validation
+    value."""
     results = [value for run in runs if not has_diverged(run) and (value := value_of(run)) is not None]
     running = next((run for run in runs if run["state"] == "running"), None)
     if running is None or metric is None:

@@ -1,4 +1,4 @@
-"""Why an experiment waits."""
+"""Reason why an experiment waits, read from the service's workers and queue."""
 
 import time
 from collections.abc import Container
@@ -11,20 +11,20 @@ from normbench.display.numbers import counted
 from normbench.errors import NormbenchError
 
 LOOK_SECONDS = 3.0  # between two looks at the queue
-MOST = 200  # experiments that are looked at
+MOST = 200  # experiments that are counted
 STARTING = "the worker is starting: it compiles kernels, once on a machine, which takes some 20 s"
-NOBODY = "no worker is alive; `normbench up` has one within seconds of its start, `normbench worker` is one more"
+NOBODY = "no worker is alive; start one with `normbench worker` (`normbench up` starts its own within seconds)"
 
 
 class Queue:
-    """Queue that an experiment waits in, asked now and then."""
+    """Queue that experiments wait in. The service is asked again after LOOK_SECONDS."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._known: dict[str, tuple[float, str]] = {}
 
     def why(self, experiment: Experiment) -> str:
-        """Why none of its runs is being trained."""
+        """Reason why no run of the experiment is being trained; an empty text if the service never answered."""
         asked, reason = self._known.get(experiment["id"], (0.0, ""))
         if not reason or time.monotonic() > asked + LOOK_SECONDS:
             try:
@@ -35,8 +35,9 @@ class Queue:
         return reason
 
     def no_worker(self, device: str) -> str | None:
-        """Message that no worker trains on the device, and what to do; None if there is one, or the service does not
-        tell.
+        """Message that no live worker trains on the device, and what to do.
+
+        None if there is such a worker, or if the service does not answer.
         """
         try:
             workers = self._client.catalogue("workers")
@@ -53,7 +54,7 @@ class Queue:
         if all(map(_is_starting, listening)):
             return STARTING
         if _needs_fused(experiment) and all(worker.get("fused") is False for worker in listening):
-            return "no live worker for it has fused kernels; mend what a worker's log says is missing"
+            return "no live worker for it has fused kernels; a worker's log says what is missing"
         waiting = (run for run in experiment["runs"] if run["state"] == "queued")
         trouble = next((run["history"][-1] for run in waiting if run["history"]), None)
         if trouble is not None:
@@ -65,7 +66,7 @@ class Queue:
         return f"{_busy(len(listening), device)}, {self._others(experiment, queues)} waiting"
 
     def _others(self, experiment: Experiment, queues: Container[str]) -> str:
-        """Number of runs of other experiments that wait for the same workers."""
+        """Count the runs of other experiments that wait for the same workers, as ``4 other runs``."""
         waiting = [
             summary["runs_by_state"].get("queued", 0)
             for state in ("queued", "running")
@@ -85,7 +86,7 @@ def _listening(device: str, workers: list[dict[str, Any]]) -> list[dict[str, Any
 
 
 def _is_starting(worker: dict[str, Any]) -> bool:
-    """Tell if a worker still compiles its kernels. It does not know then if it has any; older services do not tell."""
+    """Tell if a worker still compiles its kernels; False for workers of older services, which do not say so."""
     return "fused" in worker and worker["fused"] is None
 
 

@@ -1,4 +1,4 @@
-"""A run beside the one that repeated it."""
+"""Comparison of a run and its replay, as a sentence and tables."""
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -11,7 +11,7 @@ WHERE = "code, packages, data and machine"
 
 
 def replayed(found: Replayed) -> Group:
-    """Comparison of a replay: if its numbers are the same, where they part, and how the two environments differ."""
+    """Show if a run and its replay have the same numbers, where the numbers differ, and how the environments differ."""
     parts: list[RenderableType] = [Text(_verdict(found), "bold")]
     if found["deviations"]:
         parts.append(_deviations(found))
@@ -32,7 +32,7 @@ def _deviations(found: Replayed) -> Table:
         Column("from step"),
         Column("then"),
         Column("now"),
-        Column("at most by"),
+        Column("largest difference"),
         Column("points", optional=1),
     )
     rows = [
@@ -46,7 +46,7 @@ def _deviations(found: Replayed) -> Table:
         )
         for deviation in found["deviations"]
     ]
-    return Table("Where they part", columns, rows)
+    return Table("Where they differ", columns, rows)
 
 
 def _changes(found: Replayed) -> Table:
@@ -60,5 +60,5 @@ def _change(changed: Changed) -> tuple[str, str | None, str | None]:
 
 
 def _number(value: float | None) -> str | None:
-    """All of its digits, of which the last may be the one that differs."""
+    """Number with all its digits: two numbers may differ in the last digit alone."""
     return None if value is None else repr(value)

@@ -1,4 +1,4 @@
-"""A report card as tables."""
+"""Report card as tables."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,14 +22,14 @@ YES_OR_NO = {"invariant": "yes", "not invariant": "no", None: None}
 
 
 def shown(card: ReportCard) -> Iterator[Any]:
-    """The card's parts, to be printed one after the other."""
+    """Yield the parts of a report card, to be printed one after the other."""
     yield Text.assemble((card["title"], "bold"), f" ({card['method']}), {card['citation']}\n")
     for part in (_invariances(card), _cells(card), _standings(card)):
         if part is not None:
             yield part
             yield Text()
     if not card["standings"]:
-        yield Text("Not on any leaderboard yet; submit a task with it.")
+        yield Text("On no leaderboard yet; submit an experiment with this method.")
     for task, reason in card["not_applicable"].items():
         yield Text(f"{task}: {reason}")
     for spec in card["missing"]:
@@ -39,7 +39,7 @@ def shown(card: ReportCard) -> Iterator[Any]:
 
 
 def _invariances(card: ReportCard) -> Table | None:
-    """LN Table 1's row as measured, and as printed where the paper has it."""
+    """Table of a method's invariances as measured, and as printed in Table 1 of LN if the paper has the method."""
     if card["invariances"] is None:
         return None
     found = {finding["name"]: finding for finding in card["invariances"]["findings"]}
@@ -88,7 +88,7 @@ def _batch(measured: Mapping[str, Any] | None) -> str | None:
 
 
 def _flow(measured: Mapping[str, Any] | None) -> str | None:
-    """The gains under what becomes of the gradient with them."""
+    """Verdicts on the gradient, each with the gains for which it holds."""
     if measured is None:
         return None
     gains: dict[str, list[str]] = {}
@@ -125,7 +125,7 @@ def _standings(card: ReportCard) -> Table | None:
 
 
 def _rank(standing: Mapping[str, Any]) -> str:
-    """The rank that the entry shares with those that it is tied with, or why it has no rank."""
+    """Rank that an entry shares with the entries tied with it, or the reason why it has no rank."""
     if standing["n_diverged"] == standing["n_seeds"]:
         return "all runs diverged"
     if standing["shared_rank"] is None:

@@ -1,4 +1,4 @@
-"""One run: its history, and where its time went."""
+"""History of a run, and the seconds that its parts took."""
 
 from rich.console import Group
 from rich.text import Text
@@ -17,7 +17,7 @@ PARTS = {
 
 
 def history(run: Run) -> Table:
-    """History of a run: its attempts, and its state now."""
+    """Table of a run's history: its attempts, and its present state."""
     columns = (Column("attempt"), Column("when"), Column("what", prose=True))
     rows = [
         (1, moment(run["created_at"]), "submitted"),
@@ -28,14 +28,14 @@ def history(run: Run) -> Table:
 
 
 def timing(spent: Timing) -> Group:
-    """Parts of the run's time, and whether its seconds count."""
+    """Seconds that each part of a run took, and if the run's seconds count on boards."""
     lines = {name: duration(spent[part]) for part, name in PARTS.items()}  # type: ignore[literal-required]
     lines["its seconds"] = worth(spent)
     return Group(Text("Where its time went", "bold"), block(lines))
 
 
 def worth(spent: Timing) -> str:
-    """Sentence on whether the run was alone on its machine, with the evidence."""
+    """Say if the seconds of a run count on boards, with the evidence that it was alone on its machine or was not."""
     certificate = spent["certificate"]
     if certificate["contended"]:
         return f"do not count on boards: {certificate['reason']}"
@@ -45,7 +45,7 @@ def worth(spent: Timing) -> str:
 
 
 def moment(time: str | None) -> str | None:
-    """An ISO 8601 time in UTC, to the second."""
+    """Text of a time to the second, without the T of ISO 8601; None for no time."""
     return time and time[:19].replace("T", " ")
 
 

@@ -12,12 +12,12 @@ from normbench.display.numbers import age, counted, duration, interval
 from normbench.display.table import Column, Table, block
 from normcore.spec.names import cell_names, option, shared
 
-NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # of cells to choose from
+NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # sizes of a search, in cells
 BEST = "* the best cell: it has the best validation value, by which the cells are sorted"
 
 
 def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
-    """The newest sweeps, one a row, each with its age."""
+    """Table of sweeps, one in each row, with its age."""
     columns = (
         Column("id"),
         Column("task", words=True),
@@ -41,7 +41,7 @@ def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
 
 
 def sweep(found: Sweep) -> Group:
-    """The cells, the best one marked, and what searches of fewer cells would have found."""
+    """Table of a sweep's cells with the best one marked, and expected test values of searches of fewer cells."""
     parts: list[RenderableType] = [_cells(found)]
     if len(found["budget_curve"]) and any(len(curve) > 1 for curve in found["budget_curve"].values()):
         parts.append(_budgets(found["budget_curve"]))
@@ -50,7 +50,7 @@ def sweep(found: Sweep) -> Group:
 
 
 def plan(found: SweepPlan) -> Group:
-    """Plan of a sweep."""
+    """Lines on the plan of a sweep."""
     in_all = found["total_seconds"]
     more = f", up to {found['most_runs']:,}" if found["most_runs"] > found["n_runs"] else ""
     basis = found["basis"] or "nothing is left to run"
@@ -65,17 +65,17 @@ def plan(found: SweepPlan) -> Group:
 
 
 def title(found: SweepSummary) -> str:
-    """``swp_…  permuted_digits small, 10 experiments``."""
+    """Title of a sweep: ``swp_…  permuted_digits small, 10 experiments``."""
     return f"{found['id']}  {_task(found)}, {counted(found['n_experiments'], 'experiment')}"
 
 
 def names_of(found: Sweep) -> list[str]:
-    """The cells by their values: ``method layer_norm, lr 0.001``."""
+    """Names of a sweep's cells, made of their values: ``method layer_norm, lr 0.001``."""
     return cell_names([cell["values"] for cell in found["cells"]])
 
 
 def diverged_cells(found: Sweep) -> list[SweepCell]:
-    """The cells of which every seed diverged."""
+    """Cells of a sweep in which every seed diverged."""
     return [
         cell
         for cell in found["cells"]
@@ -113,8 +113,8 @@ def _cells(found: Sweep) -> Table:
 
 
 def _best_first(found: Sweep) -> list[tuple[SweepCell, str]]:
-    """The cells with their names, best first by validation; cells over the budget follow, those without values last."""
-    direction = found.get("direction")  # an older service does not say it
+    """Cells with their names, best validation value first, then cells over the budget, then cells without a value."""
+    direction = found.get("direction")  # older services do not have this field
     sign = -1 if direction == "maximize" else 1
 
     def place(one: tuple[SweepCell, str]) -> tuple[bool, bool, float]:
@@ -126,12 +126,12 @@ def _best_first(found: Sweep) -> list[tuple[SweepCell, str]]:
 
 
 def _valid(cell: SweepCell) -> float | None:
-    """The mean validation value of a cell, which decides which one is the best."""
+    """Mean validation value of a cell; the best cell is chosen by it."""
     return cell["entry"]["valid_value"] if cell["entry"] else None
 
 
 def _alike(found: Sweep) -> str:
-    """Changes that all cells share."""
+    """Phrase on the changes from the profile that all cells share; empty if there are none."""
     changed = [cell["entry"]["changes"] for cell in found["cells"] if cell["entry"]]
     alike = shared(changed, {path for cell in found["cells"] for path in cell["values"]})
     return f"; all cells: {alike}" if alike else ""

@@ -1,8 +1,8 @@
-"""Tables that fit where they are shown, and never cut what identifies.
+"""Tables that fit the terminal, and never cut an id or a name.
 
-A table that is too wide folds its prose and breaks its lists between words, then leaves out its least important
-columns and says which, and where even that is not enough it shows each row as a block of lines. Where nobody looks (a
-pipe, a file) it is as wide as it is.
+A table that is too wide first breaks its prose and its lists of words. Then it leaves out its least important columns,
+and says which. If that is not enough, it shows each row as a block of lines. In a pipe or a file, a table keeps its
+full width.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,17 +17,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 GAP = 2  # characters between two columns
-PROSE = 20  # characters; a column of prose gets no narrower
+PROSE = 20  # characters; least width of a column of prose
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of a table, and how it behaves where room is scarce.
+    """Column of a table, and what may be done with it in a narrow terminal.
 
     Attributes:
-        prose: its cells may break into lines, within a long word if need be.
-        words: its cells may break into lines between words alone.
-        optional: it may be left out, the highest number first; 0: never.
+        prose: the cells may break into lines, even within a long word.
+        words: the cells may break into lines, but only between words.
+        optional: the order in which columns are left out, highest number first; 0: the column always stays.
     """
 
     name: str
@@ -38,10 +38,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under columns; None shows as a dash. Cells are text, square brackets included.
+    """Rows under columns. None shows as a dash. Text in square brackets is shown as text, and is no markup.
 
     Attributes:
-        note: what to know before reading the rows; it stands under the title.
+        note: hint for reading the rows; it is shown below the title.
     """
 
     title: str
@@ -72,7 +72,7 @@ def _text(cell: Any) -> Text:
 
 
 def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int) -> list[int] | None:
-    """The columns there is room for, or None if it takes blocks."""
+    """Indices of the columns that fit into ``width``; None if the table does not fit, even without optional columns."""
     kept = list(range(len(columns)))
     least = [_least(column, [row[k] for row in rows]) for k, column in enumerate(columns)]
     while sum(least[k] for k in kept) + GAP * (len(kept) - 1) > width:
@@ -84,7 +84,7 @@ def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: i
 
 
 def _least(column: Column, cells: Iterable[Text]) -> int:
-    """The width below which the column would break what must stay whole."""
+    """Least width of a column that breaks nothing that must stay whole."""
     header = max(map(cell_len, column.name.split()), default=0)
     if column.words:
         return max(header, *(cell_len(word) for cell in cells for word in cell.plain.split()))
@@ -106,7 +106,7 @@ def _grid(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int)
 
 
 def _shared(least: Sequence[int], natural: Sequence[int], width: int) -> list[int]:
-    """Widths from ``least`` on, up to ``natural``, the narrowest first served as far as ``width`` goes."""
+    """Widths of columns: at least ``least``, at most ``natural``. Room left in ``width`` goes to narrow ones first."""
     widths = list(least)
     spare = width - sum(least)
     while spare > 0 and (wanting := [k for k in range(len(widths)) if widths[k] < natural[k]]):
@@ -116,14 +116,14 @@ def _shared(least: Sequence[int], natural: Sequence[int], width: int) -> list[in
 
 
 def _blocks(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> Iterable[Any]:
-    """Each row as its first cell and, below it, a line for each of the others."""
+    """Show each row as its first cell and, below it, one line for each other cell."""
     for row in rows:
         yield Text.assemble("# " if columns[0].name == "#" else "", row[0], style="bold")
         yield block({column.name: cell for column, cell in zip(columns[1:], row[1:], strict=True)})
 
 
 def block(lines: Mapping[str, Any]) -> Padding:
-    """Names and what they stand for, one a line, a little to the right."""
+    """Indented lines, each with a name and its value."""
     grid = RichTable.grid(padding=(0, GAP, 0, 0))
     grid.add_column(width=max(map(cell_len, lines), default=0), style="dim")
     grid.add_column(overflow="fold")

@@ -1,4 +1,4 @@
-"""Verdict of a comparison, in a sentence."""
+"""Verdict of a comparison, as a sentence."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ CLAIMS = {"better": "is better than", "worse": "is worse than", "not shown": "is
 
 
 def verdict(found: Comparison, metric: str) -> str:
-    """The best of the entries beside the baseline: which is better, by how much, and how sure that is.
+    """Sentence that compares the best other entry with the baseline: which is better, both values, and the p-value.
 
     Args:
-        metric: the name of what ranks them.
+        metric: name of the metric that ranks the entries.
     """
     [baseline] = [entry for entry in found["entries"] if entry["fingerprint"] == found["baseline"]]
     others = [entry for entry in found["entries"] if entry is not baseline]
@@ -27,6 +27,6 @@ def verdict(found: Comparison, metric: str) -> str:
 
 
 def _worth(entry: Mapping[str, Any]) -> str:
-    """The test value, of all seeds; one that diverged counts as chance level."""
+    """Score of an entry: mean test value of all seeds. A seed that diverged counts as chance level."""
     lost = f" ({entry['n_diverged']} of {len(entry['seeds'])} diverged)" if entry["n_diverged"] else ""
     return f"{entry['score']:.3f}{lost}" if entry["score"] is not None else f"–{lost}"

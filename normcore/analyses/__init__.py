@@ -1,1 +1,1 @@
-"""Analyses: tasks without training, one file each; the options are in ``normcore/spec/analyses/``."""
+"""Analyses: tasks without training, one module for each; their options are in ``normcore/spec/analyses/``."""

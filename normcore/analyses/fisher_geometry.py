@@ -1,4 +1,4 @@
-"""Geometry of parameter space under normalization, statement by statement: Ba, Kiros, Hinton 2016,
+"""Analysis: geometry of parameter space under normalization. It measures each statement of Ba, Kiros, Hinton 2016,
 arXiv:1607.06450v1, section 5.2 and the appendix on gains.
 """
 
@@ -47,14 +47,14 @@ SAME = 1e-10  # relative deviation, in the Frobenius norm, up to which two matri
 NULL = 1e-12  # curvature, relative to the mean over the weights, up to which a direction counts as null
 
 STEPS = (1e-1, 1e-2, 1e-3)  # lengths of a change of the parameters
-MAX_UNITS = 10  # the outcomes of so many binary outputs are enumerated
-DIRECTIONS = 8  # in which the parameters change
-GROWTH = (1, 4, 16)  # of H, to see what vanishes as 1 / H
-WIDE_ROWS = 3  # that are doubled in the widest layer
+MAX_UNITS = 10  # all 2^H outcomes of H binary outputs are enumerated
+DIRECTIONS = 8  # random directions of a change of the parameters
+GROWTH = (1, 4, 16)  # factors of H, to see which deviations vanish as 1 / H
+WIDE_ROWS = 3  # rows of W that are doubled in the widest layer
 
 
 def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
-    """All statements, on one draw."""
+    """Prepare the analysis: all statements are measured on one random draw of a model."""
     return Work([lambda: Report(fisher_geometry(seed))])
 
 
@@ -62,7 +62,8 @@ def fisher_geometry(seed: int, hidden_size: int = 8, input_size: int = 5, exampl
     """Measure every statement of section 5.2 on one random draw.
 
     Raises:
-        ValueError: if H is too large to enumerate y, or a size too small for the normalized outputs to vary freely.
+        ValueError: H (``hidden_size``) is too large to enumerate all outcomes y, or a size is too small: the normalized
+            outputs could not vary freely.
     """
     _check_sizes(hidden_size, input_size, examples)
     generator = torch.Generator().manual_seed(seed)
@@ -107,7 +108,7 @@ def _divergence_findings(draw: Draw, generator: torch.Generator) -> Iterator[Fin
 
 
 def divergence_finding(excess: float) -> Finding:
-    """Finding: the largest relative deviation from the quadratic form is of the size of the change."""
+    """Finding: the divergence differs from its quadratic form, relatively, by no more than the order of the change."""
     return _finding(
         "divergence.bernoulli",
         "LN Eq. 8",
@@ -174,7 +175,7 @@ def _block_findings(draw: Draw, fishers: Fishers) -> Iterator[Finding]:
 
 
 def _pairs(draw: Draw, method: Method, fishers: Fishers) -> list[tuple[Tensor, Tensor]]:
-    """Output covariance and Fisher matrix of every family."""
+    """Output covariance and Fisher matrix of every family, for a method."""
     z = outputs(*draw, method)
     return [(output_covariance(family, z), fishers[method, family]) for family in FAMILIES]
 
@@ -225,7 +226,7 @@ def _null_findings(draw: Draw, fishers: Fishers, generator: torch.Generator) -> 
 
 
 def null_finding(name: str, curvatures: list[float], change: str, invariant: bool) -> Finding:
-    """Finding: the curvature is 0 along a change that leaves the outputs as they are, and along no other change."""
+    """Finding: the curvature along a change is 0 if ``invariant`` (the outputs do not change), else it is not 0."""
     value = max(curvatures) if invariant else min(curvatures)
     return _finding(
         f"null.{name}",
@@ -272,7 +273,7 @@ def _wide_row_factor(draw: Draw) -> float:
 
 
 def wide_rate_finding(hidden_size: int, value: float) -> Finding:
-    """Finding: the curvature of a wide layer changes by a factor closer to 1 than to 1/2."""
+    """Finding: in a wide layer, doubling w_i changes the curvature by a factor that is closer to 1 than to 1/2."""
     return _finding(
         f"rate.layer_norm.row.h{hidden_size}",
         "LN section 5.2.2",
@@ -284,7 +285,7 @@ def wide_rate_finding(hidden_size: int, value: float) -> Finding:
 
 
 def rate_finding(name: str, value: float, remark: str) -> Finding:
-    """Finding: the curvature halves."""
+    """Finding: the curvature halves when w_i doubles."""
     claimed = "curvature changes by a factor of 1/2 when w_i doubles"
     return _finding(f"rate.{name}", "LN section 5.2.2", value, claimed, abs(value - 1 / 2) < SAME, remark)
 
@@ -335,12 +336,12 @@ def _gain_finding(draw: Draw, fishers: Fishers, method: Method, name: str, equat
 
 
 def equality(name: str, equation: str, off: float, claim: str, meaning: str) -> Finding:
-    """Finding: two sides of an equation agree but for rounding."""
+    """Finding: the two sides of an equation agree up to rounding."""
     return _finding(name, equation, off, claim, off < SAME, meaning)
 
 
 def linear_order(name: str, equation: str, order: float, tolerance: float, claim: str, meaning: str) -> Finding:
-    """Finding: a quantity vanishes with the first power of what goes to 0."""
+    """Finding: a quantity vanishes with the first power of the variable that goes to 0."""
     return _finding(name, equation, order, claim, abs(order - 1) < tolerance, meaning)
 
 

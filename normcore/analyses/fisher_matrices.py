@@ -1,8 +1,8 @@
-"""The geometry of parameter space under normalization: Ba, Kiros, Hinton 2016, arXiv:1607.06450v1.
+"""Fisher matrices under normalization: Ba, Kiros, Hinton 2016, arXiv:1607.06450v1, section 5.2 and appendix on gains.
 
-Section 5.2 and the appendix on gains, for generalized linear models y | x with natural parameters z. Everything is
-measured in float64: the Fisher matrices come from their definition, with scores by autograd, and the paper's
-expressions are compared with them. The dispersion phi is 1 throughout.
+Models are generalized linear models (GLM) y | x with natural parameters z; the dispersion phi is always 1. Fisher
+matrices are computed from their definition in float64, with scores by autograd. They are compared with the paper's
+expressions.
 
 Shapes: N examples, F inputs, H outputs, Y values of y, and P parameters per output: F + 1 for the standard GLM, F + 2
 with a gain. The parameters theta (H, P) have rows [w_i, b_i, g_i], which makes theta.flatten() the paper's
@@ -24,14 +24,14 @@ Method = Literal["weight_norm", "batch_norm", "layer_norm"]
 
 
 class Draw(NamedTuple):
-    """Parameters with gains, theta (H, F + 2), and a finite set of inputs, x (N, F)."""
+    """Random draw of a model: parameters with gains, theta (H, F + 2), and inputs x (N, F)."""
 
     theta: Tensor
     x: Tensor
 
 
 def draw_model(hidden_size: int, input_size: int, examples: int, generator: torch.Generator) -> Draw:
-    """Random weights, biases, gains between 0.5 and 1.5, and inputs whose mean is not 0."""
+    """Draw random weights, biases, gains between 0.5 and 1.5, and inputs with a mean that is not 0."""
     weight = torch.randn(hidden_size, input_size, generator=generator, dtype=torch.float64) / input_size**0.5
     bias = 0.5 * torch.randn(hidden_size, 1, generator=generator, dtype=torch.float64)
     gain = 0.5 + torch.rand(hidden_size, 1, generator=generator, dtype=torch.float64)
@@ -41,7 +41,10 @@ def draw_model(hidden_size: int, input_size: int, examples: int, generator: torc
 
 
 def outputs(theta: Tensor, x: Tensor, method: Method | None) -> Tensor:
-    """z = g (a - mean) / sigma + b, LN Eq. 5; for the standard GLM (no method) z = a + b: (H, P), (N, F) -> (N, H)."""
+    """Natural parameters z = g (a - mean) / sigma + b, LN Eq. 5: (H, P), (N, F) -> (N, H).
+
+    Without a method, z = a + b.
+    """
     size = x.shape[1]
     weight, bias = theta[:, :size], theta[:, size]
     if method is None:
@@ -51,14 +54,14 @@ def outputs(theta: Tensor, x: Tensor, method: Method | None) -> Tensor:
 
 
 def normalized(weight: Tensor, x: Tensor, method: Method) -> tuple[Tensor, Tensor]:
-    """(a - mean) / sigma (N, H) and sigma, for the summed inputs a = W x of LN Eq. 1; no eps."""
+    """Normalize the summed inputs a = W x of LN Eq. 1, without eps: returns (a - mean) / sigma (N, H), and sigma."""
     a = x @ weight.T  # (N, H)
     mean, sigma = moments(a, weight, method)
     return (a - mean) / sigma, sigma
 
 
 def moments(a: Tensor, weight: Tensor, method: Method) -> tuple[Tensor, Tensor]:
-    """Mean and sigma: over the inputs for BN (1, H), over the outputs for LN (N, 1), 0 and |w_i| for WN (1, H)."""
+    """Mean and sigma of a. BN: over the examples (1, H); LN: over the outputs (N, 1); WN: 0 and |w_i| (1, H)."""
     if method == "weight_norm":
         sigma = weight.square().sum(1).sqrt()[None]
         return torch.zeros_like(sigma), sigma
@@ -68,7 +71,7 @@ def moments(a: Tensor, weight: Tensor, method: Method) -> tuple[Tensor, Tensor]:
 
 
 def log_partition(family: Family, z: Tensor) -> Tensor:
-    """eta of log P(y | z) = z y - eta(z) + c(y), LN Eq. 10, for all H outputs together: (N, H) -> (N)."""
+    """Log-partition function eta in log P(y | z) = z y - eta(z) + c(y), LN Eq. 10, for all outputs: (N, H) -> (N,)."""
     if family == "bernoulli":
         return functional.softplus(z).sum(-1)
     if family == "gaussian":
@@ -77,7 +80,7 @@ def log_partition(family: Family, z: Tensor) -> Tensor:
 
 
 def output_covariance(family: Family, z: Tensor) -> Tensor:
-    """Cov[y | x], whose diagonal is f'(z) for the mean f(z), LN Eq. 11: (N, H) -> (N, H, H)."""
+    """Covariance Cov[y | x]; its diagonal is f'(z), f(z) being the mean of y, LN Eq. 11: (N, H) -> (N, H, H)."""
     if family == "bernoulli":
         mean = z.sigmoid()
         return (mean * (1 - mean)).diag_embed()
@@ -90,8 +93,8 @@ def output_covariance(family: Family, z: Tensor) -> Tensor:
 def outcomes(family: Family, z: Tensor) -> tuple[Tensor, Tensor]:
     """Values of y and their probabilities: (N, H) -> (Y, N, H), (Y, N).
 
-    For the Gaussian these are 2 H points with the mean and covariance of y, which is exact for the expectation of
-    anything quadratic in y.
+    For the Gaussian these are 2 H points with the mean and covariance of y. Expectations of quadratic functions of y
+    are then exact.
     """
     examples, size = z.shape
     if family == "gaussian":
@@ -103,9 +106,9 @@ def outcomes(family: Family, z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fisher_matrix(theta: Tensor, x: Tensor, method: Method | None, family: Family) -> Tensor:
-    """E[score score'] over the x given and every y, LN Eq. 9: (H, P), (N, F) -> (H, P, H, P).
+    """Fisher matrix E[score score'] over the inputs x and every y, LN Eq. 9: (H, P), (N, F) -> (H, P, H, P).
 
-    The score is (dz / dtheta)' (y - d eta / dz). Only its second factor depends on y and is averaged first.
+    The score is (dz / dtheta)' (y - d eta / dz). Only the second factor depends on y; it is averaged first.
     """
     z = outputs(theta, x, method)
     y, probability = outcomes(family, z)
@@ -116,23 +119,27 @@ def fisher_matrix(theta: Tensor, x: Tensor, method: Method | None, family: Famil
 
 
 def kronecker_fisher(x: Tensor, covariance: Tensor) -> Tensor:
-    """E[Cov[y|x] (x) [x; 1] [x; 1]'], LN Eq. 12: (N, F), (N, H, H) -> (H, F + 1, H, F + 1)."""
+    """Fisher matrix by LN Eq. 12, E[Cov[y|x] (x) [x; 1] [x; 1]']: (N, F), (N, H, H) -> (H, F + 1, H, F + 1)."""
     x_one = functional.pad(x, (0, 1), value=1.0)  # (N, F + 1)
     return torch.einsum("nij,np,nq->ipjq", covariance, x_one, x_one) / len(x)
 
 
 def normalized_fisher(theta: Tensor, x: Tensor, method: Method, covariance: Tensor) -> Tensor:
-    """F_ij = E[Cov[y_i, y_j | x] u_i u_j'] with u_i = [g_i chi_i / sigma_i; 1; (a_i - mean_i) / sigma_i], LN Eq. 13.
+    """Fisher matrix by LN Eq. 13: F_ij = E[Cov[y_i, y_j | x] u_i u_j'].
 
-    Shapes are (H, F + 2), (N, F), (N, H, H) -> (H, F + 2, H, F + 2). It is exact for WN and BN. For LN it drops what
-    w_i does to the outputs k != i, see ``layer_norm_weight_fisher``.
+    Here u_i = [g_i chi_i / sigma_i; 1; (a_i - mean_i) / sigma_i]. The expression is exact for WN and BN. For LN it
+    ignores the effect of w_i on the outputs k != i, see ``layer_norm_weight_fisher``. Shapes are (H, F + 2), (N, F),
+    (N, H, H) -> (H, F + 2, H, F + 2).
     """
     u = _output_gradient(theta, x, method)
     return torch.einsum("nij,nip,njq->ipjq", covariance, u, u) / len(x)
 
 
 def misprinted_fisher(theta: Tensor, x: Tensor, method: Method, covariance: Tensor) -> Tensor:
-    """Fisher matrix as ``normalized_fisher``, but with the derivative by g_j as printed: (a_j - mean_i) / sigma_j."""
+    """Fisher matrix as ``normalized_fisher``, but with the paper's misprint.
+
+    The misprint is in the derivative by g_j: (a_j - mean_i) / sigma_j.
+    """
     weight = theta[:, : x.shape[1]]
     a = x @ weight.T
     mean, sigma = (s.expand_as(a) for s in moments(a, weight, method))
@@ -152,7 +159,10 @@ def _output_gradient(theta: Tensor, x: Tensor, method: Method) -> Tensor:
 
 
 def chi(weight: Tensor, x: Tensor, method: Method) -> Tensor:
-    """x - d mean_i / d w_i - (a_i - mean_i) / sigma_i d sigma_i / d w_i, LN Eq. 14: (H, F), (N, F) -> (N, H, F)."""
+    """Vectors chi_i of LN Eq. 14: (H, F), (N, F) -> (N, H, F).
+
+    chi_i = x - d mean_i / d w_i - (a_i - mean_i) / sigma_i d sigma_i / d w_i
+    """
     a_hat, sigma = normalized(weight, x, method)
     if method == "weight_norm":
         mean_slope = torch.zeros_like(x)[:, None]
@@ -167,10 +177,10 @@ def chi(weight: Tensor, x: Tensor, method: Method) -> Tensor:
 
 
 def layer_norm_weight_fisher(theta: Tensor, x: Tensor, covariance: Tensor) -> Tensor:
-    """The weights' part of the Fisher matrix under LN, whose every output depends on every row of W.
+    """Weight part of the Fisher matrix under LN, where every output depends on every row of W.
 
     F_ij = E[sum_kl Cov[y_k, y_l | x] d_ki d_lj x x'] with d_ki = g_k (1[k = i] - 1/H - a^_k a^_i / H) / sigma, where
-    a^ are the normalized a. Shapes are (H, F + 2), (N, F), (N, H, H) -> (H, F, H, F).
+    a^ is the normalized a. Shapes are (H, F + 2), (N, F), (N, H, H) -> (H, F, H, F).
     """
     size = x.shape[1]
     a_hat, sigma = normalized(theta[:, :size], x, "layer_norm")
@@ -180,7 +190,7 @@ def layer_norm_weight_fisher(theta: Tensor, x: Tensor, covariance: Tensor) -> Te
 
 
 def gain_metric(weight: Tensor, x: Tensor, method: Method, covariance: Tensor) -> Tensor:
-    """E[Cov[y_i, y_j | x] a^_i a^_j], a^ = (a - mean) / sigma: LN Eq. 33 and 34.
+    """Metric of the gains, E[Cov[y_i, y_j | x] a^_i a^_j] with a^ = (a - mean) / sigma: LN Eq. 33 and 34.
 
     Shapes are (H, F), (N, F), (N, H, H) -> (H, H).
     """
@@ -189,15 +199,18 @@ def gain_metric(weight: Tensor, x: Tensor, method: Method, covariance: Tensor) -
 
 
 def printed_batch_norm_gain_metric(covariance: Tensor) -> Tensor:
-    """E[Cov[y|x]], LN Eq. 32: (N, H, H) -> (H, H). The product of the normalized a is replaced by its mean over x."""
+    """Metric of BN's gains as the paper prints it: E[Cov[y|x]], LN Eq. 32: (N, H, H) -> (H, H).
+
+    The paper replaces the product a^_i a^_j of the normalized a by its mean over x.
+    """
     return covariance.mean(0)
 
 
 def projected_gain_metric(weight: Tensor, fisher: Tensor) -> Tensor:
-    """The standard GLM's Fisher matrix along w_i / |w_i|, LN Eq. 35: (H, F), (H, F + 1, H, F + 1) -> (H, H).
+    """Metric m of the row lengths |w_i| in the standard GLM, LN Eq. 35: (H, F), (H, F + 1, H, F + 1) -> (H, H).
 
-    The ds^2 of lengthening rows i and j by d_i and d_j is (d_i^2 m_ii + 2 d_i d_j m_ij + d_j^2 m_jj) / 2 for this m.
-    The paper prints the one term d_i d_j m_ij / 2.
+    m is the Fisher matrix along w_i / |w_i|. Lengthening rows i and j by d_i and d_j has
+    ds^2 = (d_i^2 m_ii + 2 d_i d_j m_ij + d_j^2 m_jj) / 2. The paper prints only the term d_i d_j m_ij / 2.
     """
     unit = functional.normalize(weight, dim=1)
     size = weight.shape[1]
@@ -205,66 +218,72 @@ def projected_gain_metric(weight: Tensor, fisher: Tensor) -> Tensor:
 
 
 def standard_model(theta: Tensor) -> Tensor:
-    """The standard GLM with the outputs that theta has under WN: rows g_i w_i / |w_i|, (H, F + 2) -> (H, F + 1)."""
+    """Parameters of the standard GLM with the outputs of theta under WN: (H, F + 2) -> (H, F + 1).
+
+    The rows of W are g_i w_i / |w_i|.
+    """
     weight, bias, gain = theta[:, :-2], theta[:, -2:-1], theta[:, -1:]
     return torch.cat([gain * functional.normalize(weight, dim=1), bias], 1)
 
 
 def deviation(measured: Tensor, exact: Tensor) -> float:
-    """The Frobenius norm of the difference over that of ``exact``."""
+    """Relative deviation: Frobenius norm of ``measured - exact``, divided by the Frobenius norm of ``exact``."""
     return float((measured - exact).norm() / exact.norm())
 
 
 def weight_blocks(fisher: Tensor) -> Tensor:
-    """Without bias and gain: (H, F + 2, H, F + 2) -> (H, F, H, F)."""
+    """Part of a Fisher matrix for the weights, without biases and gains: (H, F + 2, H, F + 2) -> (H, F, H, F)."""
     return fisher[:, :-2, :, :-2]
 
 
 def gain_block(fisher: Tensor) -> Tensor:
-    """Block of the gains alone: (H, F + 2, H, F + 2) -> (H, H)."""
+    """Part of a Fisher matrix for the gains: (H, F + 2, H, F + 2) -> (H, H)."""
     return fisher[:, -1, :, -1]
 
 
 def diagonal_blocks(fisher: Tensor) -> Tensor:
-    """The F_ii: (H, P, H, P) -> (H, P, P)."""
+    """Diagonal blocks F_ii of a Fisher matrix: (H, P, H, P) -> (H, P, P)."""
     return torch.einsum("ipiq->ipq", fisher)
 
 
 def curvature(fisher: Tensor, direction: Tensor) -> float:
-    """The Rayleigh quotient of a direction over its mean, the trace by H F: (H, F, H, F), (H, F) -> a number."""
+    """Curvature along a direction, relative to the mean over all directions: (H, F, H, F), (H, F) -> number.
+
+    It is the Rayleigh quotient of the direction, divided by the trace over H F.
+    """
     quotient = torch.einsum("if,ifjg,jg->", direction, fisher, direction) / direction.square().sum()
     return float(quotient * direction.numel() / torch.einsum("ifif->", fisher))
 
 
 def factor(after: Tensor, before: Tensor) -> float:
-    """The factor that takes ``before`` nearest to ``after``."""
+    """Factor c for which c * ``before`` is nearest to ``after``, by least squares."""
     return float((after * before).sum() / before.square().sum())
 
 
 def bernoulli_divergence(z: Tensor, changed: Tensor) -> Tensor:
-    """KL[P(y | z) || P(y | changed)] averaged over the examples, ds^2 of LN Eq. 8: twice (N, H) -> ()."""
+    """Mean of KL[P(y | z) || P(y | changed)] over the examples, ds^2 of LN Eq. 8: (N, H), (N, H) -> ()."""
     grown = log_partition("bernoulli", changed) - log_partition("bernoulli", z)  # (N)
     return (grown - (z.sigmoid() * (changed - z)).sum(-1)).mean()
 
 
 def doubled(theta: Tensor, rows: slice) -> Tensor:
-    """theta with these rows of W doubled: (H, F + 2) -> (H, F + 2)."""
+    """Copy of theta in which ``rows`` of W are doubled: (H, F + 2) -> (H, F + 2)."""
     theta = theta.clone()
     theta[rows, :-2] *= 2
     return theta
 
 
 def divergence_excess(theta: Tensor, x: Tensor, fisher: Tensor, change: Tensor) -> float:
-    """Relative deviation of the standard Bernoulli GLM's divergence from d' F d / 2, for a change d (H, F + 1)."""
+    """Relative deviation of the divergence from d' F d / 2, for a change d (H, F + 1) of the standard Bernoulli GLM."""
     divergence = bernoulli_divergence(outputs(theta, x, None), outputs(theta + change, x, None))
     quadratic = torch.einsum("ip,ipjq,jq->", change, fisher, change) / 2
     return float((divergence / quadratic - 1).abs())
 
 
 def row_factor(theta: Tensor, weight_fisher: Callable[[Tensor], Tensor], rows: int) -> float:
-    """Factor by which the block F_ii of w_i changes when w_i doubles, the mean over the first rows i.
+    """Factor by which the block F_ii changes when w_i doubles, mean over the first ``rows`` rows i.
 
-    The Fisher matrix of the weights is a function (H, P) -> (H, F, H, F).
+    ``weight_fisher`` computes the Fisher matrix of the weights from theta: (H, P) -> (H, F, H, F).
     """
     before = diagonal_blocks(weight_fisher(theta))
     after = [diagonal_blocks(weight_fisher(doubled(theta, slice(i, i + 1))))[i] for i in range(rows)]

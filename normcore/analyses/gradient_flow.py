@@ -1,4 +1,4 @@
-"""Reach of gradients back in time, by the gain: Cooijmans et al. 2017, arXiv:1603.09025v5, Fig. 1.
+"""Analysis: how far gradients reach back in time, for each gain. Cooijmans et al. 2017, arXiv:1603.09025v5, Fig. 1.
 
 Shapes: T steps, B cases, F inputs, H hidden units.
 """
@@ -32,10 +32,10 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {"digits": lambda _: digits.load(), "mnist": mnist.load}
 NUM_CLASSES = 10
-FIRST_STEPS = 3  # the published norms have a spike before
+FIRST_STEPS = 3  # before this step the published norms have a spike
 BETWEEN_BATCHES = 1.3  # decades by which norms of different batches differ at t = 100
-OF_THE_LOSS = 0.5  # of the published decades lost: a gradient that stays as large as it was misses all of them
-AT_THE_END = 0.03  # decades: the softmax's residual through an orthonormal readout, whatever the gain
+OF_THE_LOSS = 0.5  # share of the published decades lost; a gradient that keeps its size is off by all of them
+AT_THE_END = 0.03  # decades: the softmax's residual through an orthonormal readout, the same for all gains
 LAST = 783  # the last step of Fig. 1a
 FIGURE_1A: Mapping[float, Mapping[int, float]] = {
     0.1: {100: -3.10, 783: -2.02},
@@ -56,11 +56,12 @@ QUADRATURE_NODES = 100  # for standard deviations up to 1, more change the mean 
 
 @dataclass(frozen=True, slots=True)
 class TanhDerivative:
-    """Distribution of tanh'(a) = 1 - tanh(a)^2 where a is normal with mean 0.
+    """Distribution of tanh'(a) = 1 - tanh(a)^2 for normal a with mean 0.
 
     Attributes:
         std: standard deviation of a.
-        lower_quartile: the derivative is below it with probability 1/4; above ``upper_quartile`` likewise.
+        lower_quartile: the derivative is below this value with probability 1/4.
+        upper_quartile: the derivative is above this value with probability 1/4.
     """
 
     std: float
@@ -70,18 +71,18 @@ class TanhDerivative:
 
 
 def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
-    """Figs. 1a and 1b, one piece for each gain, on images that the seed draws.
+    """Prepare the analysis of Figs. 1a and 1b: one piece for each gain, on images that ``seed`` draws.
 
     All gains see the same weights and the same noise.
 
     Section 4 says "a simple RNN on the sequential MNIST task", the caption "a batch-normalized tanh RNN".
 
-    Deviations: which images the authors took, in which order their pixels, whether with noise, and where the RNN is
-    normalized, is not known; their code for this figure was never released. In-order pixels, noise on the first state
-    and W_h = I are section 5.1's; the norm of the sum W_h h + W_x x is our choice, as in LN Eq. 4. On MNIST the
-    published numbers are then within what batches and seeds make of it at gains up to 0.4, and at 1 near the end; at
-    0.5 and 0.6 the published gradients vanish faster. Permuted pixels without noise come closer. The test has the
-    numbers.
+    Deviations: the authors' code for this figure was never released. So their images, the order of pixels, the noise
+    and the place of the norm are not known. In-order pixels, noise on the first state and W_h = I are taken from
+    section 5.1. The norm of the sum W_h h + W_x x is our choice, as in LN Eq. 4. On MNIST our numbers then agree with
+    the published numbers, up to the spread of batches and seeds, at gains up to 0.4, and at gain 1 near the end. At
+    gains 0.5 and 0.6 the published gradients vanish faster. Permuted pixels without noise come closer. The test has
+    the numbers.
     """
     task = cast(GradientFlow, spec.task)
     splits = IMAGES[task.images](resources.datasets_dir)
@@ -104,18 +105,19 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
 
 
 def gradient_norms(network: Recurrent, readout: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
-    """The mean over the cases of ||dL/dh_t||, for every step: (T,).
+    """Gradient norm ||dL/dh_t|| at every step, mean over the cases: (T,).
 
-    L is the mean cross-entropy over the B cases, of logits read out of the last step; h_t is the last layer's. dL/dh_t
-    holds the rest of the state at step t (an LSTM's c_t) constant; at other steps gradients flow through it.
+    L is the mean cross-entropy over the B cases, with logits read out of the last step. h_t is the hidden state of the
+    last layer. dL/dh_t holds the rest of the state at step t (an LSTM's c_t) constant; at other steps gradients flow
+    through this rest, too.
 
     Args:
-        network: in one direction; its norms take their statistics as its mode, training or evaluation, says.
+        network: network in one direction. Its mode, training or evaluation, decides which statistics its norms use.
         x: (T, B, F).
         labels: (B,) int64.
 
     Raises:
-        ValueError: the network reads in both directions.
+        ValueError: the network is bidirectional.
     """
     if network.directions == 2:
         raise ValueError(
@@ -127,9 +129,9 @@ def gradient_norms(network: Recurrent, readout: nn.Module, x: Tensor, labels: Te
 
 
 def gradient_flow(model: RecurrentModel, norm: Method, x: Tensor, labels: Tensor, seed: int) -> list[float]:
-    """``gradient_norms`` of an untrained network with an orthogonal readout; ``seed`` draws both.
+    """Gradient norms of an untrained network with an orthogonal readout; ``seed`` draws network and readout.
 
-    Computed in float64: at a gain of 1, norms fall below what float32 can hold.
+    Computed in float64, as at a gain of 1 the norms are too small for float32.
 
     Args:
         x: (T, B, F).
@@ -144,8 +146,8 @@ def gradient_flow(model: RecurrentModel, norm: Method, x: Tensor, labels: Tensor
 def figure_1b(stds: Iterable[float]) -> list[TanhDerivative]:
     """Mean and quartiles of tanh's derivative at normal summed inputs, computed without sampling (Fig. 1b).
 
-    The mean is a Gauss-Hermite quadrature. The derivative falls with |a|, so that its quartiles are its values at
-    those of |a|.
+    The mean is a Gauss-Hermite quadrature. The derivative falls with |a|, so its quartiles are its values at the
+    quartiles of |a|.
     """
     z, weights = hermegauss(QUADRATURE_NODES)
     far, near = (NormalDist().inv_cdf(p) for p in (7 / 8, 5 / 8))  # |z| is below them with probability 3/4 and 1/4
@@ -162,16 +164,17 @@ def _with_gain(norm: Method, gain: float | None) -> Method:
 
 
 def decades_lost(flow: Sequence[float]) -> float:
-    """log10 of the gradient norm at the last step over that at step 3; infinite where nothing is left of it there.
+    """Decades that the gradient loses on its way back: log10 of the norm at the last step over the norm at step 3.
 
-    Before step 3, states are still alike, and the published norms have a spike.
+    The value is infinite if the norm at step 3 is 0. Before step 3 the states of all cases are still alike, and the
+    published norms have a spike.
     """
     first = flow[min(FIRST_STEPS, len(flow) - 1)]
     return math.log10(flow[-1] / first) if first > 0 else math.inf
 
 
 def flow_finding(name: str, flow: Sequence[float]) -> Finding:
-    """Finding: how much of the gradient is lost on the way back."""
+    """Finding: the decades that the gradient loses on the way back."""
     lost = decades_lost(flow)
     return Finding(
         f"{name}: decades lost",
@@ -182,10 +185,11 @@ def flow_finding(name: str, flow: Sequence[float]) -> Finding:
 
 
 def figure_1a_findings(name: str, gain: float, flow: Sequence[float]) -> Iterator[Finding]:
-    """The gradient norms of the figure's own network (784 steps), held against the points that can be read off.
+    """Findings that compare the gradient norms of the figure's network (784 steps) with points read off the figure.
 
-    Norms of different batches differ by 1.3 decades. Where the published gradient loses little on its way back from
-    the last step, half of what it loses is the tolerance: one that stays or grows never agrees.
+    The tolerance is 1.3 decades, by which norms of different batches differ. If the published gradient loses little on
+    its way back from the last step, the tolerance is half of that loss. A gradient that stays or grows then never
+    agrees.
     """
     for t, published in FIGURE_1A.get(gain, {}).items():
         value = math.log10(flow[t]) if flow[t] > 0 else -math.inf
@@ -202,8 +206,9 @@ def figure_1a_findings(name: str, gain: float, flow: Sequence[float]) -> Iterato
 
 
 def figure_1b_findings(derivatives: Sequence[TanhDerivative]) -> list[Finding]:
-    """Findings of section 4 on the mean derivative, by growing standard deviation: close to 1 at first, then smaller
-    and smaller, and much smaller than 1 at a standard deviation of 1.
+    """Findings on section 4's claims about the mean derivative, in the order of growing standard deviation.
+
+    The mean is close to 1 at first, then falls, and is much smaller than 1 at a standard deviation of 1.
     """
     first, *others = derivatives
     findings = [_derivative_finding(first, "close to 1", first.mean >= CLOSE_TO_1)]
@@ -216,7 +221,7 @@ def figure_1b_findings(derivatives: Sequence[TanhDerivative]) -> list[Finding]:
 
 
 def _is_figure_1a(spec: AnalysisSpec) -> bool:
-    """Tell if this is the figure's network on the figure's data."""
+    """Tell if the spec has the network and the data of Fig. 1a."""
     figure = resolve(
         {"task": {"name": "gradient_flow", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
     )
@@ -241,7 +246,7 @@ def _derivative_finding(derivative: TanhDerivative, claim: str, holds: bool) -> 
 
 
 def _states(network: Recurrent, x: Tensor) -> list[Tensor]:
-    """The last layer's h at every step, each (B, H): the very tensors from which the next step goes on."""
+    """Run the network; returns the last layer's h (B, H) at every step, the same tensors that the next step reads."""
     h: list[Tensor] = []
     for cell in cast(Iterable[Any], network.cells):
         h = [state.h for state in states(cell, x, network.initial_state(cell, x.shape[1]))]
@@ -250,7 +255,7 @@ def _states(network: Recurrent, x: Tensor) -> list[Tensor]:
 
 
 def _lengths(vectors: Tensor) -> Tensor:
-    """Euclidean norms (B, H) -> (B,), also of vectors whose squares are too small for the type."""
+    """Euclidean norms of vectors, (B, H) -> (B,), exact also if squares are too small for the dtype."""
     greatest = vectors.abs().amax(-1).clamp(min=torch.finfo(vectors.dtype).tiny)
     lengths: Tensor = greatest * torch.linalg.vector_norm(vectors / greatest.unsqueeze(-1), dim=-1)
     return lengths

@@ -1,5 +1,5 @@
-"""Growth of the summed inputs of a recurrent network from step to step: Ba, Kiros, Hinton 2016, arXiv:1607.06450v1,
-section 3.1.
+"""Analysis: growth of a recurrent network's summed inputs from step to step. Ba, Kiros, Hinton 2016,
+arXiv:1607.06450v1, section 3.1.
 
 Shapes: T steps, B cases, F inputs or features.
 """
@@ -25,11 +25,11 @@ from normcore.spec.analyses.hidden_dynamics import HiddenDynamics
 from normcore.spec.methods.method import Method
 from normcore.spec.models.recurrent import RecurrentModel
 
-RECURRENT_SITES = ("norm_h", "norm_sum")  # how the names of the norms begin that W_h h enters
+RECURRENT_SITES = ("norm_h", "norm_sum")  # norms that W_h h enters have names that begin so
 NUM_STEPS = 20
 BATCH_SIZE = 100
-IMPULSE_STD = 1e-7  # so small that tanh stays linear though a scale of 2 doubles it 19 times
-CLAIMS = {"none": "grows or shrinks", "layer_norm": "stable"}  # of the RNN that the task begins with
+IMPULSE_STD = 1e-7  # so small that tanh stays linear, even if a scale of 2 doubles the state 19 times
+CLAIMS = {"none": "grows or shrinks", "layer_norm": "stable"}  # about the RNN that is the task's default
 STABLE = 0.01  # growth below this multiplies a magnitude by less than 1.11 in ten steps
 
 
@@ -37,19 +37,18 @@ STABLE = 0.01  # growth below this multiplies a magnitude by less than 1.11 in t
 class SiteDynamics:
     """Size of the summed inputs of one norm at every step.
 
-    A magnitude is a root mean square over all cases and features of the step. A growth is the slope of the
-    magnitude's natural logarithm, fitted by least squares over the second half of the steps, so that what is peculiar
-    to the start does not count: each step multiplies the magnitude by e^growth. Steps of magnitude 0 are left out; it
-    is None if fewer than two are left.
+    A magnitude is a root mean square over all cases and features of a step. Each step multiplies the magnitude by
+    e^growth: growth is the slope of ln(magnitude), fitted by least squares over the second half of the steps, where the
+    start no longer matters. Steps of magnitude 0 are left out; growth is None if fewer than two steps are left.
 
     Attributes:
-        weight_scale: what W_h was multiplied by.
+        weight_scale: factor that W_h was multiplied by.
         site: the norm's name in the network, such as ``cells.0.norm_sum``.
-        summed_inputs: T magnitudes of what enters the norm: W_h h at ``norm_h``, both terms together at ``norm_sum``.
-        normalized: T magnitudes of what leaves it. At the RNN's ``norm_sum`` this is all that the nonlinearity
-            receives but a bias outside; at ``norm_h`` it is what the state contributes to that.
-        growth: of ``summed_inputs``.
-        normalized_growth: of ``normalized``.
+        summed_inputs: T magnitudes of the norm's input: W_h h at ``norm_h``, W_h h + W_x x at ``norm_sum``.
+        normalized: T magnitudes of the norm's output. At the RNN's ``norm_sum`` the nonlinearity receives this output
+            (and a bias, if it is added outside the norm); at ``norm_h`` the output is only the state's contribution.
+        growth: growth of ``summed_inputs``.
+        normalized_growth: growth of ``normalized``.
     """
 
     weight_scale: float
@@ -61,7 +60,10 @@ class SiteDynamics:
 
 
 def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
-    """Section 3.1 on an untrained network of the spec's model and norm, one piece for each scale of W_h."""
+    """Prepare the analysis of section 3.1 on an untrained network of the spec's model and norm.
+
+    There is one piece for each scale of W_h.
+    """
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
     network = Recurrent(model, model.hidden_size, norm)
     scales = cast(HiddenDynamics, spec.task).weight_scales
@@ -69,8 +71,9 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
 
 
 def _claim(spec: AnalysisSpec, scale: float) -> str | None:
-    """Claim of the paper for the task's own network. None where an orthogonal W_h keeps all lengths and nothing is
-    normalized.
+    """Claim of the paper about the task's default network; None for other networks.
+
+    It is also None without normalization at scale 1, where an orthogonal W_h keeps all lengths.
     """
     norm = cast(Method, spec.norm)
     usual = resolve({"task": {"name": spec.task.name}, "norm": {"method": norm.method}})
@@ -91,8 +94,9 @@ def _measured(network: Recurrent, scale: float, seed: int, claim: str | None) ->
 
 
 def finding_of(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
-    """Finding on the growth of ``summed_inputs`` or ``normalized``. The claim is about all that enters the
-    nonlinearity, ``norm_sum``.
+    """Finding on the growth of ``summed_inputs`` or ``normalized``, as ``name`` says.
+
+    The claim is compared only at ``norm_sum``, as it is about everything that enters the nonlinearity.
     """
     growth = dynamics.growth if name == "summed_inputs" else dynamics.normalized_growth
     verdict = None if growth is None else "stable" if abs(growth) < STABLE else "grows" if growth > 0 else "shrinks"
@@ -108,10 +112,11 @@ def finding_of(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
 
 
 def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float]) -> list[SiteDynamics]:
-    """Run over x (T, B, F) with W_h multiplied by each of the scales, and measure at every norm that W_h h enters.
+    """Run the network over x (T, B, F) with W_h multiplied by each scale, and measure at every norm that W_h h enters.
 
-    Computed in float64, on copies; batch norms use the statistics of the B cases. A site that the method leaves alone
-    has an identity, and both its magnitudes are the same. A backward direction's steps are in its own order.
+    Computed in float64 on copies of the network; batch norms use the statistics of the B cases. A site that the method
+    does not normalize is an identity: its two magnitudes are equal. Steps of a backward direction are in the order in
+    which that direction reads.
     """
     dynamics = []
     for scale in weight_scales:
@@ -124,13 +129,15 @@ def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float
 
 
 def section_3_1(network: Recurrent, weight_scale: float, seed: int) -> list[SiteDynamics]:
-    """The claim of section 3.1: in a standard RNN the average magnitude of the summed inputs tends to grow or to
-    shrink at every step; with layer norm, which does not see that all of them were rescaled, it is stable.
+    """Measure the claim of section 3.1 on an untrained network with W_h multiplied by ``weight_scale``.
 
-    An untrained network whose W_h is multiplied by ``weight_scale`` gets twenty inputs, of which only the first is not
-    0: from the second step on everything comes from the state, and from biases that do not start at 0. That first
-    input is so small that tanh stays linear where nothing is normalized. Its variance is also far below the usual eps,
-    so that a norm, which multiplies by 1 / sqrt(eps) at most, needs some steps to do its work.
+    The claim: in a standard RNN the average magnitude of the summed inputs tends to grow or to shrink at every step.
+    With layer norm, which is invariant to rescaling all of them, it is stable.
+
+    The network gets twenty inputs; only the first is not 0. From the second step on, everything comes from the state,
+    and from biases that do not start at 0. The first input is so small that tanh stays linear without normalization.
+    Its variance is also far below the usual eps. A norm multiplies by at most 1 / sqrt(eps), so it needs some steps to
+    take effect.
     """
     generator = torch.Generator().manual_seed(seed)
     x = torch.zeros(NUM_STEPS, BATCH_SIZE, network.input_size)
@@ -139,14 +146,14 @@ def section_3_1(network: Recurrent, weight_scale: float, seed: int) -> list[Site
 
 
 def growth_per_step(magnitudes: Sequence[float]) -> float | None:
-    """Slope of ln(magnitude) over the second half of the steps, see ``SiteDynamics``."""
+    """Growth as in ``SiteDynamics``: slope of ln(magnitude) over the second half of the steps."""
     half = len(magnitudes) // 2
     points = [(t, math.log(magnitude)) for t, magnitude in enumerate(magnitudes[half:]) if magnitude > 0]
     return linear_regression(*zip(*points, strict=True)).slope if len(points) > 1 else None
 
 
 class Scaled(nn.Module):
-    """W -> scale W, on top of whatever parametrization W has."""
+    """Parametrization W -> scale W, applied after other parametrizations of W."""
 
     def __init__(self, scale: float) -> None:
         super().__init__()
@@ -172,7 +179,7 @@ def _recurrent_norms(network: Recurrent) -> list[tuple[str, nn.Module]]:
 
 
 def _watched(norm: nn.Module) -> tuple[list[float], list[float]]:
-    """Two lists that the magnitudes of what enters and what leaves ``norm`` are appended to, call by call."""
+    """Record the magnitudes of the inputs and the outputs of ``norm``; each call of ``norm`` appends to both lists."""
     entering: list[float] = []
     leaving: list[float] = []
 
@@ -185,7 +192,7 @@ def _watched(norm: nn.Module) -> tuple[list[float], list[float]]:
 
 
 def _root_mean_square(a: Tensor) -> float:
-    """Root mean square, also of values whose squares underflow."""
+    """Root mean square, correct also if the squares of values underflow."""
     greatest = a.abs().max()
     return float(greatest * (a / greatest).square().mean().sqrt()) if greatest else 0.0
 

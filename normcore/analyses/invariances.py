@@ -1,4 +1,4 @@
-"""Invariances of a normalized layer: Ba, Kiros, Hinton 2016, arXiv:1607.06450v1, section 5.1.
+"""Analysis: invariances of a normalized layer. Ba, Kiros, Hinton 2016, arXiv:1607.06450v1, section 5.1.
 
 Shapes: N cases, F inputs, H units. Everything is computed in float64.
 """
@@ -27,10 +27,10 @@ Change = Literal[
     "single_case_rescaling",
 ]
 INPUT_SIZE = 5
-UNITS = 8  # and as many to each group, for methods with groups
+UNITS = 8  # units of the layer; for methods with groups, units of each group
 CASES = 64
 SCALE = 3.0
-NO_EPS = 1e-300  # added to any variance it is lost in rounding
+NO_EPS = 1e-300  # so small that it is lost in rounding when it is added to a variance
 INVARIANT = 1e-12  # largest relative deviation that rounding explains
 WORDS = {True: "invariant", False: "not invariant"}
 TABLE_1: Mapping[str, Mapping[Change, bool]] = {
@@ -64,11 +64,12 @@ TABLE_1: Mapping[str, Mapping[Change, bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Invariance:
-    """One column of Table 1.
+    """Invariance of a method to one change: one column of Table 1.
 
     Attributes:
-        deviation: the largest change of a normalized summed input, relative to the largest of them.
-        invariant: whether rounding explains it.
+        change: the change of weights or inputs.
+        deviation: largest change of a normalized summed input, relative to the largest normalized summed input.
+        invariant: whether the deviation is so small that rounding explains it.
     """
 
     change: Change
@@ -78,12 +79,14 @@ class Invariance:
 
 @dataclass(frozen=True, slots=True)
 class RescalingWithEps:
-    """Rest of layer norm's invariance to rescaling once eps is added to the variance.
+    """Effect of rescaling all weights on layer norm's outputs, if eps is added to the variance.
 
     Attributes:
-        ratio: the median, over the cases, of the rescaled output over the original.
-        deviation: the largest relative difference of any such ratio from sqrt((v + eps) / (v + eps / scale^2)), v being
-            the variance of the case's summed inputs.
+        eps: number that is added to the variance.
+        scale: factor of the weights.
+        ratio: output with rescaled weights divided by the original output; median over the cases.
+        deviation: largest relative difference of a ratio from sqrt((v + eps) / (v + eps / scale^2)), v being the
+            variance of the case's summed inputs.
     """
 
     eps: float
@@ -94,7 +97,7 @@ class RescalingWithEps:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Weights (H, F) with a normalization on top.
+    """Layer: weights (H, F), followed by a normalization.
 
     Only the weight matrix changes; other parameters and running statistics keep their initial values.
     """
@@ -104,11 +107,11 @@ class Layer:
 
     @property
     def weight(self) -> nn.Parameter:
-        """The trained matrix: W, or what a parametrization makes W of."""
+        """Trained matrix: W, or the matrix from which a parametrization computes W."""
         return next(p for p in self.linear.parameters() if p.shape == (self.linear.out_features, INPUT_SIZE))
 
     def with_weight(self, weight: Tensor, x: Tensor) -> Tensor:
-        """The normalized summed inputs (N, H) of x (N, F), with another matrix in the place of the trained one."""
+        """Compute the normalized summed inputs (N, H) of x (N, F) with ``weight`` instead of the trained matrix."""
         kept = self.weight.detach().clone()
         with torch.no_grad():
             self.weight.copy_(weight)
@@ -118,7 +121,7 @@ class Layer:
 
 
 def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
-    """Table 1's row of the spec's method; for layer norm also what its own eps makes of the first column."""
+    """Prepare the analysis: Table 1's row of the spec's method; for layer norm also the effect of eps on column 1."""
     method = cast(Method, spec.norm)
 
     def measure() -> Report:
@@ -131,7 +134,7 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
 
 
 def finding_of(invariance: Invariance, method: Method) -> Finding:
-    """The measured column, held against Table 1's where the table has the method, unmixed."""
+    """Finding: a measured invariance, compared with Table 1 if the table has the method in its plain form."""
     plain = not getattr(method, "mean_only_batch_norm", False) and method.stands_at("layer")
     printed = TABLE_1.get(method.method, {}).get(invariance.change) if plain else None
     finding = Finding(
@@ -146,7 +149,7 @@ def finding_of(invariance: Invariance, method: Method) -> Finding:
 
 
 def finding_with_eps(rescaling: RescalingWithEps) -> Finding:
-    """Held against what LN Table 1's first column becomes with an eps, which the paper does not have."""
+    """Finding: rescaling with eps, compared with our own claim, as the paper has no eps (LN Table 1, first column)."""
     return Finding(
         "weight_matrix_rescaling.eps",
         rescaling.deviation,
@@ -159,11 +162,11 @@ def finding_with_eps(rescaling: RescalingWithEps) -> Finding:
 
 
 def invariances(method: Method, seed: int = 0) -> list[Invariance]:
-    """Table 1's row of a method, measured on a random layer of units and a random set of cases. Layer norm's first two
-    columns are LN Eq. 6, its last is LN Eq. 7.
+    """Measure Table 1's row of a method, on a random layer of units and a random set of cases.
 
-    Its own eps is left out, its gain is 1, and batch statistics are those of the cases. Running averages that training
-    uses are those of the unchanged cases. A method that does not stand at layers leaves the layer as it is.
+    Layer norm's first two columns are LN Eq. 6, its last column is LN Eq. 7. The method's eps is left out, and its gain
+    is 1. Batch statistics are computed from the cases; running averages that training uses, from the unchanged cases. A
+    method that is not used at layers leaves the layer as it is.
 
     Raises:
         ValueError: the method is not for layers of units.
@@ -178,7 +181,7 @@ def invariances(method: Method, seed: int = 0) -> list[Invariance]:
 
 
 def rescaling_with_eps(method: LayerNorm, seed: int = 0) -> RescalingWithEps:
-    """Deviation from invariance that layer norm's own eps causes when all weights are rescaled."""
+    """Measure how far eps breaks layer norm's invariance when all weights are rescaled."""
     generator = torch.Generator().manual_seed(seed)
     layer = _layer(method.model_copy(update={"affine": False}), generator)
     x = torch.randn(CASES, INPUT_SIZE, generator=generator, dtype=torch.float64)
@@ -202,7 +205,7 @@ def _layer(method: Method, generator: torch.Generator) -> Layer:
 
 
 def _as_in_the_table(method: Method) -> Method:
-    """Without eps, with a gain that does not hide anything."""
+    """Copy of a method as Table 1 has it: without eps, and with gain 1."""
     wanted = {"eps": NO_EPS, "gain_init": 1.0}
     return method.model_copy(update={name: wanted[name] for name in wanted.keys() & type(method).model_fields.keys()})
 
@@ -219,7 +222,7 @@ def _one_row(weight: Tensor) -> Tensor:
 
 
 def _shift(generator: torch.Generator) -> Tensor:
-    """Shift that is the same for all rows of W, or for all cases: (F)."""
+    """Draw a random shift (F,) to be added to all rows of W, or to all cases."""
     return torch.randn(INPUT_SIZE, generator=generator, dtype=torch.float64)
 
 

@@ -1,4 +1,4 @@
-"""Score of a character model on segments longer than those of its training: Cooijmans et al. 2017,
+"""Analysis: score of a character model on longer segments than it was trained on. Cooijmans et al. 2017,
 arXiv:1603.09025v5, Fig. 3b.
 """
 
@@ -20,17 +20,17 @@ from normcore.spec.tasks.char_lm import CharLM as Options
 from normcore.tasks.char_lm import CharacterModelling
 from normcore.trained_model import Trained
 
-LENGTHS = (100, 300, 500, 1000)  # characters; those of the figure's curves
+LENGTHS = (100, 300, 500, 1000)  # characters; the figure's curves have these lengths
 
 
 @dataclass(frozen=True, slots=True)
 class LengthScore:
-    """Bits per character of the test text in segments of one length.
+    """Score on the test text in segments of one length, in bits per character.
 
     Attributes:
-        length: characters of a segment: one more than predictions.
-        population: with population statistics, those of the last known step in use beyond it.
-        batch: with the statistics of each batch of segments; None for models without batch norms.
+        length: characters in a segment; one less is predicted.
+        population: score with population statistics. Beyond the last step that has statistics, the last are used.
+        batch: score with the statistics of each batch of segments; None for models without batch norms.
     """
 
     length: int
@@ -39,7 +39,7 @@ class LengthScore:
 
 
 def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
-    """Fig. 3b for the model of the run that the task names, one piece for each length."""
+    """Prepare the analysis of Fig. 3b for the trained model that the task names: one piece for each length."""
     trained = resources.load_trained()
     is_the_figures = is_the_papers_run(trained.spec, RecurrentBatchNorm)
     trained_length = cast(Options, trained.spec.task).sequence_length
@@ -64,8 +64,11 @@ def _bits(score: LengthScore) -> dict[str, float]:
 
 
 def findings_of(score: LengthScore, is_the_figures: bool) -> list[Finding]:
-    """Both scores of one length. For the figure's own network and lengths, population statistics do better (RBN
-    section 5.2: "using the population statistics improves generalization performance")."""
+    """Findings: the scores of one length with population statistics and with batch statistics.
+
+    The paper claims, for the figure's network and lengths, that population statistics do better (RBN section 5.2:
+    "using the population statistics improves generalization performance").
+    """
     population = Finding(f"length {score.length}", score.population, "bits per character, population statistics")
     if score.batch is None:
         return [population]
@@ -81,14 +84,15 @@ def findings_of(score: LengthScore, is_the_figures: bool) -> list[Finding]:
 
 
 def rise_findings(scores: Sequence[LengthScore], trained_length: int, is_the_figures: bool) -> list[Finding]:
-    """Findings on the change of the score from the shortest to the longest segments that are as long as those of
-    training or longer; none if there are fewer than two such lengths.
+    """Finding on the rise of the score from the shortest to the longest length; lengths below ``trained_length`` do not
+    count. The list is empty if fewer than two lengths count.
 
-    The figure's curve falls, by 0.065 bits from 100 to 1000 characters; the text says that to repeat the last
+    The figure's curve falls by 0.065 bits from 100 to 1000 characters. The paper's text says that to repeat the last
     population statistics "is a viable strategy".
 
     Args:
-        scores: by growing length.
+        scores: scores in the order of growing length.
+        trained_length: length of the segments in training.
     """
     beyond = [score for score in scores if score.length >= trained_length]
     if len(beyond) < 2:
@@ -106,13 +110,13 @@ def rise_findings(scores: Sequence[LengthScore], trained_length: int, is_the_fig
 
 
 def length_generalization(trained: Trained, lengths: Iterable[int] = LENGTHS) -> list[LengthScore]:
-    """Test the model on segments of each length, from the text's start on, the state beginning anew in each.
+    """Test the model on consecutive segments of each length; each segment starts with the initial state.
 
-    Segments come in batches of 100, as in the authors' code. A short text makes smaller ones,
-    whose statistics are noisier: of 20,000 characters there are but twenty segments of 1000.
+    Segments come in batches of 100, as in the authors' code. A short text makes smaller batches, with noisier
+    statistics: 20,000 characters have only twenty segments of 1000.
 
     Raises:
-        ValueError: the model is of another task than ``char_lm``, or the test text does not hold two segments.
+        ValueError: the model was trained on another task than ``char_lm``, or the test text does not hold two segments.
     """
     task, model = trained.task, trained.model
     if not isinstance(task, CharacterModelling):

@@ -1,6 +1,6 @@
-"""Population statistics of a batch norm by time step: Cooijmans et al. 2017, arXiv:1603.09025v5, Fig. 5.
+"""Analysis: population statistics of a batch norm by time step. Cooijmans et al. 2017, arXiv:1603.09025v5, Fig. 5.
 
-Shapes: T steps whose statistics are known, F features.
+Shapes: T steps that have statistics, F features.
 """
 
 from collections.abc import Iterator
@@ -22,19 +22,19 @@ TOLERANCE = 0.05  # relative deviation of the variance from its last value
 
 @dataclass(frozen=True, slots=True)
 class StatisticsByStep:
-    """The population statistics of one norm, step by step.
+    """Population statistics of one norm at every step.
 
-    A deviation is the median over the features of |s_t - s_last| / |s_last|. Features whose last value is 0, to which
-    nothing is relative, are left out; deviations are None if that leaves none. The last one is always 0.
+    A deviation is the median over the features of |s_t - s_last| / |s_last|; at the last step it is 0. Features with
+    last value 0 are left out; deviations are None if no feature is left.
 
     Attributes:
         site: the norm's name in the model, such as ``recurrent.cells.0.norm_h``.
-        mean: T averages over the features of the means. Fig. 5 draws single units.
-        variance: the same of the variances.
-        mean_deviation, variance_deviation: T numbers each.
+        mean: T population means, averaged over the features. Fig. 5 draws single units.
+        variance: T population variances, averaged over the features.
+        mean_deviation, variance_deviation: T deviations of the means and of the variances.
         converged_at: the first step from which on ``variance_deviation`` stays within 5 %.
-        starts_without_variance: whether all variances are exactly 0 at the first step, as those of the recurrent term
-            have to be, whose state all examples share.
+        starts_without_variance: whether all variances are exactly 0 at the first step. Variances of the recurrent term
+            have to be 0 there, as all examples share the first state.
     """
 
     site: str
@@ -47,7 +47,7 @@ class StatisticsByStep:
 
 
 def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
-    """Fig. 5 for the model of the run that the task names."""
+    """Prepare the analysis of Fig. 5 for the trained model that the task names."""
     trained = resources.load_trained()
     is_the_figures = trained.spec.task.name == "char_lm" and is_the_papers_run(trained.spec, RecurrentBatchNorm)
 
@@ -64,9 +64,9 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
 def findings_of(statistics: StatisticsByStep, is_the_figures: bool) -> list[Finding]:
     """Findings on the step at which the variance settles, and on the first variance of the recurrent term.
 
-    The figure's claims are of the recurrent term and the cell of the paper's own language model: there is a transient
-    in which the variance differs from its last value (section 3), and it is over by step 10, where the figure's
-    variances are within 5 %; that of the recurrent term begins at 0, as all examples share the first state.
+    The claims are about the recurrent term and the cell of the paper's language model. At first the variance differs
+    from its last value (section 3); by step 10 the figure's variances are within 5 % of it. The variance of the
+    recurrent term begins at 0, as all examples share the first state.
     """
     site, at = statistics.site, statistics.converged_at
     settled = Finding(
@@ -91,12 +91,12 @@ def _curves(statistics: StatisticsByStep) -> Iterator[tuple[str, list[float]]]:
 
 
 def statistics_by_step(model: nn.Module) -> list[StatisticsByStep]:
-    """The population statistics of all batch norms that have them for every step, in the order of ``named_modules``.
+    """Population statistics of all batch norms that have statistics for every step, in the order of ``named_modules``.
 
-    A backward direction's steps are in its own order.
+    Steps of a backward direction are in the order in which that direction reads.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the model has no batch norm with statistics for every step.
     """
     norms = [(name, norm) for name, norm in model.named_modules() if isinstance(norm, BatchStatistics)]
     by_step = [_statistics_by_step(name, norm) for name, norm in norms if len(norm.running_mean) > 1]
@@ -133,7 +133,7 @@ def _numbers(statistic: Tensor) -> NDArray[np.float64]:
 
 
 def _deviation(statistic: NDArray[np.float64]) -> list[float] | None:
-    """See ``StatisticsByStep``: (T, F) -> T numbers."""
+    """Deviation of a statistic at every step, as in ``StatisticsByStep``: (T, F) -> T numbers."""
     compared = statistic[:, statistic[-1] != 0]
     if compared.size == 0:
         return None

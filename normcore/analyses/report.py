@@ -1,6 +1,6 @@
-"""Contract of analyses: work in pieces, each of which gives curves and findings.
+"""Contract of analyses: an analysis is work in pieces, and each piece returns curves and findings.
 
-A module of an analysis has a function ``prepare(spec, seed, resources) -> Work``.
+The module of an analysis has a function ``prepare(spec, seed, resources) -> Work``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from normcore.spec.methods.method import Method
 from normcore.trained_model import Trained, load
 
 CPU = torch.device("cpu")
-NO_MATTER = frozenset({"training.kernel", "training.target"})  # fields of a spec that decide none of its numbers
+NO_MATTER = frozenset({"training.kernel", "training.target"})  # fields of a spec that do not change its results
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class Resources:
     """Resources of an analysis.
 
     Attributes:
-        device: what it may compute on.
-        datasets_dir: where data sets live that do not come bundled.
-        trained: the ``model.pt`` of the run that the task names, for analyses of trained models.
+        device: device that the analysis may use.
+        datasets_dir: folder of the data sets that do not come bundled; None if there is no such folder.
+        trained: content of ``model.pt`` of the run that the task names; None for analyses without a trained model.
     """
 
     device: torch.device
@@ -34,11 +34,11 @@ class Resources:
     trained: bytes | None = None
 
     def load_trained(self) -> Trained:
-        """The trained model that the task is about.
+        """Load the trained model that the analysis is about.
 
         Raises:
-            DatasetMissing, DatasetCorrupt: the data that it was trained on is not at hand.
-            ValueError: it was not given, or cannot be used.
+            DatasetMissing, DatasetCorrupt: the model's training data is not there, or not what it should be.
+            ValueError: no trained model was given, or the model cannot be used.
         """
         if self.trained is None:
             raise ValueError("this analysis is about a trained model; give it with --model model.pt")
@@ -50,7 +50,8 @@ class Report:
     """Report of one piece of an analysis.
 
     Attributes:
-        curves: points (x, y) by the name of the curve, x being a whole number; what is not finite is left out later.
+        findings: findings of the piece.
+        curves: points (x, y) by name of the curve; x is an integer. Values that are not finite are left out later.
     """
 
     findings: Sequence[Finding] = ()
@@ -59,13 +60,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An analysis that is ready to be done.
+    """Prepared analysis.
 
     Attributes:
-        pieces: to be done in this order.
-        checksums: SHA-256 of all data that was read.
-        device: what computes it. Small computations stay on the CPU wherever the run is, and find the same everywhere.
-        model: a trained one that it runs, by the kernels that it has. All else is computed by the reference.
+        pieces: functions that are called in this order.
+        checksums: SHA-256 digests of all data that was read.
+        device: device of the computation. Small computations always run on the CPU: results are the same everywhere.
+        model: trained model that the analysis runs, with the model's own kernels. All other networks use the reference
+            kernel.
     """
 
     pieces: Sequence[Callable[[], Report]]
@@ -75,8 +77,8 @@ class Work:
 
 
 def is_the_papers_run(spec: TrainingSpec, method: type[Method]) -> bool:
-    """Tell if a run is one that the paper reports: its task's profile ``paper`` with nothing changed, and this
-    method with its usual options. A paper's claim on a trained network is tested only on such runs.
+    """Tell if a run is reported in the paper: the task's profile ``paper`` without changes, and ``method`` with its
+    usual options. A paper's claim about a trained network is tested only on such runs.
     """
     changed = changes(spec).keys() - NO_MATTER
     return spec.task.profile == "paper" and isinstance(spec.norm, method) and not changed

@@ -1,4 +1,4 @@
-"""The smallest batch that a normalization trains at, on handwritten digits read row by row.
+"""Analysis: the smallest batch with which a normalization trains, on handwritten digits that are read row by row.
 
 Shapes: T = 8 rows of F = 8 pixels, N images, B images in a batch.
 """
@@ -41,8 +41,9 @@ class BatchResult:
     """Result of training at one batch size.
 
     Attributes:
-        accuracy: on the validation split; None if the batch was refused, or if the loss or a logit was not finite.
-        refused: why the method does not take the batch; None if it does.
+        accuracy: accuracy on the validation split; None if the batch was refused, or if the loss or a logit was not
+            finite.
+        refused: reason why the method refuses batches of this size; None if it accepts them.
     """
 
     batch_size: int
@@ -51,10 +52,10 @@ class BatchResult:
 
 
 def prepare(asked: AnalysisSpec, seed: int, resources: Resources) -> Work:
-    """Train the spec's model and norm with batches of 1, 2, 4, ... 64 digits, as many updates each, and validate it.
+    """Prepare the analysis: train the spec's model and norm with batches of 1, 2, 4, ... 64 digits, and validate it.
 
-    All sizes start from the same weights and draw their batches from the same shuffled images. Small batches see fewer
-    of them. Compare sizes by accuracy; ``smallest_batch`` only says which size does better than guessing.
+    All sizes have the same number of updates, the same initial weights and the same shuffled images; small batches see
+    fewer images. Compare sizes by accuracy; ``smallest_batch`` only says which size does better than guessing.
     """
     model, norm = cast(RecurrentModel, asked.model), cast(Method, asked.norm)
     updates = cast(SmallestBatch, asked.task).updates
@@ -86,13 +87,14 @@ def _finding(result: BatchResult) -> Finding:
 
 
 def smallest_that_trains(results: Iterable[BatchResult]) -> int | None:
-    """The smallest batch size whose accuracy reaches ``THRESHOLD``, twice that of guessing.
+    """Smallest batch size with an accuracy of at least ``THRESHOLD``, twice the accuracy of guessing.
 
-    Nothing that takes a batch is near it after 600 updates of 32 units. Of seven methods in three cells, with up to
-    five seeds, the least accuracies were 0.31 to 0.50 at 1 (dynamic tanh in the LSTM), 0.46 to 0.53 at 1 (no
-    normalization, LSTM) and 0.37 to 0.59 at 2 (recurrent batch norm, all cells); guessing gets 0.10, give or take
-    0.017. A higher threshold would tell fast from slow, for those overlap: small batches have seen fewer digits. After
-    300 updates, dynamic tanh at 1 and recurrent batch norm at 2 can still be at 0.14 to 0.17.
+    After 600 updates, networks of 32 units are well above the threshold at every batch size that their method accepts.
+    Seven methods in three cells were run with up to five seeds. The lowest accuracies at batch size 1 were 0.31 to 0.50
+    (dynamic tanh, LSTM) and 0.46 to 0.53 (no normalization, LSTM). At batch size 2 they were 0.37 to 0.59 (recurrent
+    batch norm, all cells). Guessing gets 0.10 +- 0.017. A higher threshold would separate fast from slow learning, as
+    small batches have seen fewer digits. After 300 updates, dynamic tanh at batch size 1 and recurrent batch norm at
+    batch size 2 can still be at 0.14 to 0.17.
     """
     return min((r.batch_size for r in results if r.accuracy is not None and r.accuracy >= THRESHOLD), default=None)
 
@@ -103,7 +105,7 @@ def train_at(
     """Train a new network with batches of ``batch_size``, and validate it.
 
     Raises:
-        ValueError: the method or an option is not for this cell.
+        ValueError: the method or an option does not fit this cell.
     """
     with reproducible(seed, torch.device("cpu"), torch.get_num_threads()):
         classifier = SequenceClassifier(Recurrent(model, PIXELS_PER_ROW, norm), NUM_CLASSES)
@@ -116,12 +118,12 @@ def train_at(
 
 @torch.no_grad()
 def accuracy(model: nn.Module, splits: ImageSplits) -> float | None:
-    """The share of validation images classified correctly in evaluation mode; None if a logit is not finite.
+    """Share of validation images that are classified correctly in evaluation mode; None if a logit is not finite.
 
-    Population statistics come from one pass over all training images in one batch, whatever the batch in training
-    was: so they are exact, as those of the tasks on digits, and what is compared is training alone. RBN's authors
-    too take larger batches for that pass (5,000 images where training has 100). Batches as small as in training
-    would give the biased variance of so few examples, at 2 half of the population's.
+    Population statistics come from one pass over all training images in one batch, for every batch size of training.
+    So they are exact, as in the tasks on digits, and only training is compared. RBN's authors also use larger batches
+    for that pass (5,000 images; training has 100). Batches as small as in training would give a biased variance: at
+    batch size 2, half of the population's variance.
     """
     model.eval()
     if wants_population(model):
@@ -135,14 +137,15 @@ def accuracy(model: nn.Module, splits: ImageSplits) -> float | None:
 
 
 def rows(images: LabelledImages) -> Tensor:
-    """All images, a row of pixels a step, time-major: (T, N, F) in [0, 1]."""
+    """Turn images into sequences with a row of pixels at each step, time-major: (T, N, F) in [0, 1]."""
     return images.sequences(torch.float32).view(ROWS, PIXELS_PER_ROW, len(images)).transpose(1, 2)
 
 
 def training_order(count: int, batch_size: int, seed: int) -> TrainingOrder:
-    """The order of ``count`` examples: an epoch has as many as make whole batches of every size, and no rest.
+    """Random order of ``count`` examples in batches of ``batch_size``.
 
-    A rest would be trained on with a smaller batch than the one in question.
+    An epoch leaves out the last examples, which do not fill whole batches of every size. So no batch is smaller than
+    ``batch_size``.
     """
     whole = count - count % max(BATCH_SIZES)
 
@@ -153,7 +156,7 @@ def training_order(count: int, batch_size: int, seed: int) -> TrainingOrder:
 
 
 def _train(model: nn.Module, images: LabelledImages, batch_size: int, seed: int, updates: int) -> bool:
-    """Train, and tell whether all losses were finite."""
+    """Train the model; returns whether all losses were finite."""
     x = rows(images)
     order = training_order(len(images), batch_size, seed)
     optimizer = RMSProp(OPTIMIZER, model.parameters())

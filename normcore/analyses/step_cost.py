@@ -1,4 +1,4 @@
-"""Cost of a training step with a normalization, relative to the same step of the same network without.
+"""Analysis: cost of a training step with a normalization, relative to the same network without normalization.
 
 Shapes: T steps, B cases.
 """
@@ -28,19 +28,19 @@ from normcore.training import optimizers
 WARM_UP_PAIRS = 3
 PAIRS = 45
 LEVEL = 0.95
-FEWEST_PAIRS = 6  # the range of five samples covers the median with probability 1 - 2 / 2^5 = 0.94, too little
+FEWEST_PAIRS = 6  # the range of five samples has the median with probability 1 - 2 / 2^5 = 0.94: too little
 
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """Time of a training step.
+    """Time of a training step with a method and without normalization, from pairs of steps.
 
     Attributes:
-        seconds: median over the pairs, with the method.
-        none_seconds: median over the pairs, without normalization.
-        ratio: median of the pairs' own ratios. It stays the same where the machine is slower for a while, unlike the
-            ratio of the two medians.
-        ratio_ci95: bounds of that median, with a confidence of at least 95 % if the pairs are independent.
+        seconds: time with the method, median over the pairs.
+        none_seconds: time without normalization, median over the pairs.
+        ratio: median of the ratios of the pairs. Unlike the ratio of the two medians, it does not change if the machine
+            is slower for a while.
+        ratio_ci95: confidence interval of the median ratio, at least 95 % if the pairs are independent.
     """
 
     seconds: float
@@ -50,7 +50,7 @@ class StepCost:
 
 
 def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
-    """The cost of the spec's norm in the spec's model."""
+    """Prepare the analysis: cost of a training step with the spec's norm in the spec's model."""
     model, norm, task = cast(RecurrentModel, spec.model), cast(Method, spec.norm), cast(StepCostTask, spec.task)
 
     def measure() -> Report:
@@ -82,15 +82,18 @@ def step_cost(
 ) -> StepCost:
     """Time training steps with and without the method.
 
-    A step is forward, backward and update of a network that reads one input a step: the mean square of the last
-    step's output as the loss, RMSProp, the reference kernel. The two networks take turns, step by step, so that what
-    slows the machine down for a while slows both; on a GPU each step waits for the device.
+    A training step is forward pass, backward pass and update of a network that reads one number at each time step. The
+    loss is the mean square of the last output; the optimizer is RMSProp; the kernel is the reference. The two networks
+    take turns, so that a slow phase of the machine slows both. On a GPU each training step waits for the device.
 
     Args:
-        seed: of the weights and of the inputs, which are standard normal.
+        num_steps: number T of time steps.
+        batch_size: number B of cases.
+        seed: seed of the weights and of the inputs; the inputs are standard normal.
+        pairs: number of timed pairs.
 
     Raises:
-        ValueError: the norm does not go with the cell, or there are too few pairs for the interval.
+        ValueError: the norm does not fit the cell, or there are too few pairs for the interval.
     """
     networks = [network(model, method, seed, device) for method in (norm, NoNorm())]
     with reproducible(seed, device, torch.get_num_threads()):
@@ -100,13 +103,13 @@ def step_cost(
 
 
 def network(model: RecurrentModel, norm: Method, seed: int, device: torch.device) -> Recurrent:
-    """The network that is timed. Of one seed, all methods' networks start from the same weights."""
+    """Make a network to be timed. For the same seed, networks of all methods have the same weights."""
     with reproducible(seed, device, torch.get_num_threads()):
         return Recurrent(model, 1, norm).to(device)
 
 
 def training_step(network: Recurrent, x: Tensor) -> Callable[[], None]:
-    """A function that does one training step of ``network`` on x (T, B, 1) and does not wait for the device."""
+    """Make a function that does one training step of ``network`` on x (T, B, 1), without waiting for the device."""
     optimizer = optimizers.build(RMSProp(), network.parameters())
 
     def step() -> None:
@@ -121,13 +124,13 @@ def training_step(network: Recurrent, x: Tensor) -> Callable[[], None]:
 def timed_pairs(
     step: Callable[[], None], none_step: Callable[[], None], pairs: int, clock: Clock
 ) -> list[tuple[float, float]]:
-    """Seconds of both steps, done in turns, after some pairs to warm up."""
+    """Time the two steps in turns; returns the seconds of each pair, after some pairs to warm up."""
     timed = [(_seconds(step, clock), _seconds(none_step, clock)) for _ in range(WARM_UP_PAIRS + pairs)]
     return timed[WARM_UP_PAIRS:]
 
 
 def cost_of_pairs(timed: Sequence[tuple[float, float]]) -> StepCost:
-    """Step cost from the seconds (with the method, without) of all pairs.
+    """Compute the step cost from the seconds of all pairs: (with the method, without normalization).
 
     Raises:
         ValueError: there are too few pairs for the interval.
@@ -138,10 +141,10 @@ def cost_of_pairs(timed: Sequence[tuple[float, float]]) -> StepCost:
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
-    """A 95 % confidence interval of the median that assumes no distribution: two of the samples.
+    """95 % confidence interval of the median, without assuming a distribution; its limits are two of the samples.
 
     Raises:
-        ValueError: there are too few samples, so that not even their range reaches 95 %.
+        ValueError: there are too few samples: even their full range has a confidence below 95 %.
     """
     n = len(samples)
     if n < FEWEST_PAIRS:

@@ -1,4 +1,4 @@
-"""Recurrent cells: one step of time each, equations beside code.
+"""Recurrent cells: each class computes one time step; the equations stand beside the code.
 
 One file per cell. To add one, write its options in the module of its tag in ``normcore/spec/cells/``, a class of the
 same name in the module of its tag here, and a test; the registry and the contract suite find both by themselves.
@@ -19,7 +19,7 @@ INTERFACE = {
     "input_term": "input_term(x, t, mask=None)",
     "step": "step(term, state, t)",
 }
-"""What every cell has; see ``Cell``."""
+"""Methods that every cell must have; see ``Cell``."""
 
 
 class State(Protocol):
@@ -37,33 +37,37 @@ S = TypeVar("S", bound=State)
 
 
 class Cell(Protocol[S]):
-    """One step, in two parts: what depends on the input alone is computed for many steps at once.
+    """Interface of a cell, which computes one time step in two parts. The part that depends on the input alone is
+    computed for many steps at once.
 
-    A cell is built from ``(options, input_size, norm)``: its options, the features of an input, and the normalization
-    that it asks for the modules of its places.
+    A cell is built from ``(options, input_size, norm)``: the cell's options, the number of input features, and the
+    normalization, which builds the norms at the cell's places.
     """
 
     def initial_state(self, batch_size: int) -> S:
-        """The trained first state, the same for all examples."""
+        """Return the trained first state, which is the same for all examples."""
         ...
 
     def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
-        """Input term of the summed inputs, from the inputs x (T, B, F) of the steps t, t + 1, ...: (T, B, G H).
+        """Compute the input's term (T, B, G H) of the summed inputs, from the inputs x (T, B, F) of the steps
+        t, t + 1, ...
 
-        ``mask`` (T, B) is false where there is only padding; None if there is none.
+        ``mask`` (T, B) is false in the padding; None means that there is no padding.
         """
         ...
 
     def step(self, term: Tensor, state: S, t: int) -> S:
-        """The state after step t, whose input term (B, G H) is ``term``."""
+        """Compute the state after step t, from the state before it and ``term`` (B, G H), the input's term of step
+        t."""
         ...
 
 
 def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
-    """One layer of the cell that the options describe. The method may give its matrices another parametrization.
+    """Build one layer of the cell that the options describe. The method may change the parametrization of the cell's
+    matrices.
 
     Raises:
-        CannotRun: its class lacks something that every cell has.
+        CannotRun: the cell's class lacks a method that every cell must have.
     """
     kind = CELLS.implementation(options)
     missing = [name for name in INTERFACE if not callable(getattr(kind, name, None))]

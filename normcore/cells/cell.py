@@ -48,9 +48,9 @@ class RecurrentCell(nn.Module):
         """Make the parameters and the norm of the input.
 
         Args:
-            blocks: gates that the input's norm takes together, as ``Normalization.norm`` says; G is their sum.
-            identity: gates whose block of W_h starts as the identity, where the options ask for one.
-            bias: first bias of each gate, 0 by default.
+            blocks: gates that share statistics in the norm of W_x x, as in ``Normalization.norm``; they add up to G.
+            identity: gates whose block of W_h starts as the identity matrix, if the options ask for that.
+            bias: initial bias of each gate, 0 by default.
         """
         super().__init__()
         hidden_size, gates = options.hidden_size, sum(blocks)
@@ -70,14 +70,14 @@ class RecurrentCell(nn.Module):
         return HiddenState(self.h0.expand(batch_size, -1))
 
     def input_term(self, x: Tensor, t: int, mask: Tensor | None = None) -> Tensor:
-        """norm_x(W_x x) + b, or norm_x(W_x x + b)."""
+        """Compute norm_x(W_x x) + b; a bias that stands inside is added before the norm: norm_x(W_x x + b)."""
         return self.add_outer_bias(self.normalized_input(x, t, mask))
 
     def normalized_input(self, x: Tensor, t: int, mask: Tensor | None) -> Tensor:
-        """norm_x(W_x x), with b inside if it belongs there: (T, B, G H)."""
+        """Compute norm_x(W_x x), or norm_x(W_x x + b) if b stands inside of the norm: (T, B, G H)."""
         inner = None if self.bias_place == "outside" else self.bias
         return normalized_product(self.norm_x, self.weight_ih, x, t, mask, inner)
 
     def add_outer_bias(self, a: Tensor) -> Tensor:
-        """a + b, or a if b stands inside of the norms alone."""
+        """Return a + b, or a itself if b stands only inside of the norms."""
         return a if self.bias_place == "inside" else a + self.bias

@@ -12,17 +12,18 @@ from normcore.spec.cells import gru as spec
 
 
 class GRU(RecurrentCell):
-    """h' = σ(z) h + (1 - σ(z)) n, with r, z = norm_h(W_h h) + norm_x(W_x x) + b and
+    """GRU: h' = σ(z) h + (1 - σ(z)) n, with r, z = norm_h(W_h h) + norm_x(W_x x) + b and
     n = tanh(norm_x(W x) + b + σ(r) norm_h(U h)).
 
-    LN Eq. 26-28 (Ba et al. 2016, arXiv:1607.06450v1), of which LN Eq. 23-25 are the baseline: the two gates are
-    normalized together, the candidate by itself. With the bias inside, as in their code, the input's terms are
-    norm_x(W_x x + b).
+    These are LN Eq. 26-28 (Ba et al. 2016, arXiv:1607.06450v1); the baseline without norms is LN Eq. 23-25. The gates
+    r and z are normalized together, the candidate n by itself. With the bias inside, as in the authors' code, the
+    input's terms are norm_x(W_x x + b).
 
     The biases start at zero.
 
-    Deviations: z keeps the old state, as in the authors' code (the paper has the complement); there are biases, as in
-    the code; one for the candidate, outside the reset gate, where ``torch.nn.GRU`` has a second one inside.
+    Deviations: σ(z) is the weight of the old state, as in the authors' code (in the paper it is the weight of the
+    candidate). There are biases, as in the code. The candidate has one bias, outside the reset gate;
+    ``torch.nn.GRU`` has a second bias inside.
     """
 
     def __init__(self, options: spec.GRU, input_size: int, norm: Normalization) -> None:

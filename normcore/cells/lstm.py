@@ -15,23 +15,24 @@ from normcore.spec.cells import lstm as spec
 
 
 class LSTMState(NamedTuple):
-    """h (B, H), and the cell c (B, H) as it is carried, not normalized."""
+    """State of an LSTM: h (B, H), and the cell c (B, H) that is carried to the next step. c is not normalized unless
+    the method carries the normalized cell."""
 
     h: Tensor
     c: Tensor
 
 
 class LSTM(RecurrentCell):
-    """i, f, g, o = norm_h(W_h h) + norm_x(W_x x) + b; c' = σ(f) c + σ(i) tanh(g); h' = σ(o) tanh(norm_c(c')).
+    """LSTM: i, f, g, o = norm_h(W_h h) + norm_x(W_x x) + b; c' = σ(f) c + σ(i) tanh(g); h' = σ(o) tanh(norm_c(c')).
 
-    LN Eq. 20-22 (Ba et al. 2016, arXiv:1607.06450v1) and RBN Eq. 14-16 (Cooijmans et al. 2017, arXiv:1603.09025v5),
-    of which LN Eq. 17-19 and RBN Eq. 6-8 are the baseline; with a layer norm of the cell alone, LN Eq. 29-31, which
-    DRAW has. With the bias inside, the input's term is norm_x(W_x x + b). A method may
-    normalize the sum of both terms instead, and carry norm_c(c') on.
+    These are LN Eq. 20-22 (Ba et al. 2016, arXiv:1607.06450v1) and RBN Eq. 14-16 (Cooijmans et al. 2017,
+    arXiv:1603.09025v5). The baseline without norms is LN Eq. 17-19 and RBN Eq. 6-8. With a layer norm of the cell
+    alone, as in DRAW, it is LN Eq. 29-31. With the bias inside, the input's term is norm_x(W_x x + b). A method may
+    normalize the sum of both terms instead, and may carry norm_c(c') to the next step.
 
-    Biases start at zero, the forget gate's at ``forget_bias``, as in the code of Cooijmans et al.
+    Biases start at zero. The forget gate's bias starts at ``forget_bias``, as in the code of Cooijmans et al.
 
-    Deviations: the rows are in the order of ``torch.nn.LSTM``; both papers print f, i, o, g.
+    Deviations: the rows are in the order i, f, g, o of ``torch.nn.LSTM``; both papers print f, i, o, g.
     """
 
     c0: Tensor

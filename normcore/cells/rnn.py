@@ -1,4 +1,4 @@
-"""The recurrent network of one tanh layer.
+"""The simple recurrent network, one tanh layer.
 
 Shapes: T steps, B examples, F inputs, H hidden units.
 """
@@ -12,11 +12,11 @@ from normcore.spec.cells import rnn as spec
 
 
 class RNN(RecurrentCell):
-    """h' = tanh(norm(W_h h + W_x x) + b).
+    """Simple recurrent network: h' = tanh(norm(W_h h + W_x x) + b).
 
-    One norm for the sum of both terms: LN Eq. 4 (Ba et al. 2016, arXiv:1607.06450v1), of which RBN Eq. 1 (Cooijmans et
-    al. 2017, arXiv:1603.09025v5) is the baseline. With the bias inside, h' = tanh(norm(W_h h + W_x x + b)). A method
-    may normalize the terms by themselves instead.
+    One norm acts on the sum of both terms: LN Eq. 4 (Ba et al. 2016, arXiv:1607.06450v1). The baseline without norm is
+    RBN Eq. 1 (Cooijmans et al. 2017, arXiv:1603.09025v5). With the bias inside, h' = tanh(norm(W_h h + W_x x + b)). A
+    method may normalize each of the two terms by itself instead.
     """
 
     def __init__(self, options: spec.RNN, input_size: int, norm: Normalization) -> None:

@@ -1,5 +1,5 @@
-"""Data sets: where they live, whether they are what they should be, and how they become tensors.
+"""Data sets: find their files, check the files against their digests, and read them into tensors.
 
-A new data set is an entry in ``datasets/`` (files, digests, official home) and a module here that reads and splits
-it. ``registry`` and what it imports are free of torch and numpy; the modules that read data are not.
+A new data set is an entry in ``datasets/`` (files, digests, official home) and a module in this package that reads and
+splits the data. ``registry`` and its imports are free of torch and numpy; the modules that read data are not.
 """

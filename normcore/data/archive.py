@@ -1,4 +1,4 @@
-"""Read one file out of a tar or zip archive, or all of a tar. No path of the archive is ever used for writing."""
+"""Read one file from a tar or zip archive, or all files of a tar. Paths in an archive are never used for writing."""
 
 import gzip
 import lzma
@@ -15,13 +15,13 @@ from normcore.data.files import CHUNK, DatasetCorrupt
 
 UNREADABLE = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError),
-    KeyError,  # of a link to what is not there
+    KeyError,  # a link to a member that is not in the archive
 )
-LARGEST = 1 << 24  # bytes of one of many files
+LARGEST = 1 << 24  # bytes of one file, where an archive holds many
 
 
 def member_chunks(archive: Path, member: str) -> Iterator[bytes]:
-    """The content of ``member``, piece by piece.
+    """Read the content of ``member`` out of the archive, piece by piece.
 
     Raises:
         DatasetCorrupt: the archive cannot be read, or has no such member.
@@ -36,13 +36,14 @@ def member_chunks(archive: Path, member: str) -> Iterator[bytes]:
 
 
 def files_of_tar(archive: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
-    """Path and content of every file whose name ends so, in their order; hidden ones are left out.
+    """Path and content of every file whose name ends in ``suffix``, in the archive's order, without hidden files.
 
-    Where a tar is cut between two files, or the head of one is damaged, Python's ``tarfile`` takes that for its end:
-    here its end is where zeros begin.
+    Python's ``tarfile`` takes a cut between two files, or a damaged header, for the end of the archive. Here the
+    archive ends only where a block of zeros begins.
 
     Raises:
-        DatasetCorrupt: it cannot be read to its end, has a name twice, or a file of more than ``LARGEST`` bytes.
+        DatasetCorrupt: the archive cannot be read to its end, has a name twice, or a file of more than ``LARGEST``
+            bytes.
     """
     try:
         with _decompressed(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as packed:

@@ -18,12 +18,12 @@ from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, read_byt
 PARTS = ("train", "valid", "test")
 MNIST_SIDE = 28
 PACKED_FILE = "binarized_mnist_packed.npz"
-DARK = 8  # of the digits' grey levels 0 to 16: from here on a pixel is 1
+DARK = 8  # the digits have grey levels 0 to 16; a pixel of 8 or more becomes 1
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryImages:
-    """Images (N, S, S), uint8, in three splits, and the digests of what they were read from."""
+    """Images (N, S, S), uint8, in three splits, and the digests of the files that they were read from."""
 
     train: Tensor
     valid: Tensor
@@ -31,17 +31,17 @@ class BinaryImages:
     checksums: Mapping[str, str]
 
     def spread(self, examples: int) -> "BinaryImages":
-        """Limit the validation and test images to a number, spread evenly from first to last: MNIST's test images
-        are sorted by class.
+        """Limit the validation and the test images to ``examples`` each, spread evenly from first to last, because
+        MNIST's test images are sorted by class.
         """
         return replace(self, valid=_spread(self.valid, examples), test=_spread(self.test, examples))
 
 
 def load(name: str, datasets_dir: Path | None) -> BinaryImages:
-    """Read and split one of ``binarized_mnist``, ``mnist_bits`` and ``digits``.
+    """Read and split the data set ``binarized_mnist``, ``mnist_bits`` or ``digits``.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: a file is not there, or not the official one.
+        DatasetMissing, DatasetCorrupt: a file is not there, or is not the official file.
     """
     if name == "digits":
         splits = digits.load()
@@ -60,10 +60,10 @@ def load(name: str, datasets_dir: Path | None) -> BinaryImages:
 
 
 def parse_amat(text: bytes, side: int, name: str) -> Tensor:
-    """The images (N, S, S) of a text file: one on a line, its pixels 0 or 1 with a blank between each two.
+    """Parse a text file into images (N, S, S). Each line is an image: its pixels, 0 or 1, with blanks between them.
 
     Raises:
-        DatasetCorrupt: a line is something else, and the message has its number; or there is none.
+        DatasetCorrupt: a line is not such an image (the message has the line's number), or the file has no line.
     """
     images = []
     for number, line in enumerate(text.splitlines(), 1):

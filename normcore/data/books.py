@@ -8,20 +8,20 @@ from normcore.data.registry import DATASETS, DatasetCorrupt, read_bytes
 
 NAME = "gutenberg_books"
 BEGIN, END = re.compile(r"\*\*\* ?START OF TH.*\*\*\*"), re.compile(r"\*\*\* ?END OF TH.*\*\*\*")
-TITLES = "Mr|Mrs|Ms|Dr|St|Messrs|Esq|Capt|Col|Hon|Rev|No"  # whose dot ends no sentence
+TITLES = "Mr|Mrs|Ms|Dr|St|Messrs|Esq|Capt|Col|Hon|Rev|No"  # the dot after them does not end a sentence
 BREAK = re.compile(r"""(?<=[.!?])(["')\]]*)\s+(?=["'(\[]*[A-Z])""")
 NO_END = re.compile(rf"\b(?:{TITLES}|[A-Z])\.$")
-TOKEN = re.compile(r"'s\b|[A-Za-z]+(?:'(?!s\b)[A-Za-z]+)*|\d+|[^\w\s]")  # "Ada's" is two
+TOKEN = re.compile(r"'s\b|[A-Za-z]+(?:'(?!s\b)[A-Za-z]+)*|\d+|[^\w\s]")  # "Ada's" is two tokens
 
 Sentence = Sequence[str]
-"""Words and punctuation marks, as they are written."""
+"""Words and punctuation marks, as they stand in the book."""
 
 
 def books(datasets_dir: Path | None) -> Mapping[str, list[Sentence]]:
-    """The sentences of each novel, by the name of its file.
+    """Read the novels: the sentences of each novel, by file name.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: a file is not there, or not the genuine one.
+        DatasetMissing, DatasetCorrupt: a file is not there, or is not the genuine file.
     """
     dataset = DATASETS[NAME]
     return {
@@ -31,13 +31,13 @@ def books(datasets_dir: Path | None) -> Mapping[str, list[Sentence]]:
 
 
 def sentences(text: str, name: str) -> list[Sentence]:
-    """Sentences of a file, without the text that Project Gutenberg put around the book.
+    """Split a novel's file into sentences, without the text that Project Gutenberg put around the book.
 
-    A paragraph ends at an empty line; a sentence ends after a full stop, a question or an exclamation mark, with the
-    quotation mark that may follow, before a capital letter, unless a title or an initial stands before the stop.
+    A paragraph ends at an empty line. A sentence ends after a full stop, question mark or exclamation mark (and a
+    quotation mark that may follow) if a capital letter comes next. The dot of a title or an initial is no end.
 
     Raises:
-        DatasetCorrupt: the lines that begin and end the book are not there.
+        DatasetCorrupt: the file lacks the lines that mark the start and the end of the book.
     """
     begin, end = BEGIN.search(text), END.search(text)
     if begin is None or end is None:

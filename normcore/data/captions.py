@@ -1,4 +1,4 @@
-"""Images, as features that some network gave, and what people say of them."""
+"""Captioned images: features of each image, computed by a network, and captions that people wrote."""
 
 import io
 import json
@@ -16,21 +16,21 @@ from torch import Tensor
 from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, present_checksums, read_bytes, read_chunks
 
-CAPTIONS = 5  # of an image
+CAPTIONS = 5  # per image
 COCO_JSON, COCO_FEATURES, COCO_WIDTH = "dataset_coco.json", "coco_vgg19_10crop.npy", 4096
 FLICKR_FEATURES, FLICKR_CAPTIONS, FLICKR_NAMES = (
     "flickr8k_test1000_xception_probs.npz",
     "Flickr8k.token.txt",
     "Flickr_8k.testImages.txt",
 )
-HEADER = 2**16  # bytes in which an npy file's numbers begin
-FLICKR_TRAIN, FLICKR_VALID = 800, 100  # of its 1,000 images with features
+HEADER = 2**16  # bytes; an npy file's numbers begin within them
+FLICKR_TRAIN, FLICKR_VALID = 800, 100  # of the 1,000 Flickr8k images that have features
 COCO_SPLITS = {"train": "train", "restval": "train", "val": "valid", "test": "test"}  # Karpathy and Fei-Fei 2015
 
 
 @dataclass(frozen=True, slots=True)
 class Captioned:
-    """Images: features (N, F) float32, and ``CAPTIONS`` captions of each, in words."""
+    """Captioned images: features (N, F) float32, and ``CAPTIONS`` captions of each image, as lists of words."""
 
     features: Tensor
     captions: Sequence[Sequence[Sequence[str]]]
@@ -39,7 +39,7 @@ class Captioned:
         return len(self.captions)
 
     def first(self, images: int | None) -> "Captioned":
-        """Limit the images to a number; None takes all."""
+        """Limit to the first ``images`` images; None keeps all."""
         return (
             self if images is None else replace(self, features=self.features[:images], captions=self.captions[:images])
         )
@@ -59,7 +59,7 @@ def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
     """Read ``coco_karpathy`` or ``flickr8k_1000``.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be: it is named.
+        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be; the message names the file.
     """
     dataset = DATASETS[name]
     if name == "coco_karpathy":
@@ -78,10 +78,12 @@ def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
 
 
 def read_features(chunks: Iterable[bytes], name: str, width: int) -> Tensor:
-    """(N, width) float32 of an npy file, which may not hold objects; of float32 there is never more than one copy.
+    """Read the features (N, width), float32, of an npy file. Python objects in the file are refused.
+
+    Features that are float32 in the file are never copied in memory.
 
     Raises:
-        DatasetCorrupt: it is no such file, or another width.
+        DatasetCorrupt: the file is not an npy file of numbers, or has another width.
     """
     content, expected = bytearray(), 0
     for chunk in chunks:
@@ -106,10 +108,10 @@ def read_features(chunks: Iterable[bytes], name: str, width: int) -> Tensor:
 
 
 def _size(content: bytearray, name: str, width: int) -> int:
-    """Size in bytes of the file that begins with ``content``.
+    """Size in bytes that the file beginning with ``content`` should have, by its header.
 
     Raises:
-        DatasetCorrupt: it is no npy file of features of this width.
+        DatasetCorrupt: the file is not an npy file of numbers (images, width).
     """
     try:
         shape, _, dtype, begin = _header(content)
@@ -123,11 +125,11 @@ def _size(content: bytearray, name: str, width: int) -> int:
 
 
 NO_HEADER = (ValueError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError)
-"""What numpy raises where a header is damaged."""
+"""Errors that numpy raises if a header is damaged."""
 
 
 def _header(content: bytearray) -> tuple[tuple[int, ...], bool, np.dtype, int]:
-    """Shape, whether columns come first, type, and where the numbers begin."""
+    """Read an npy header: shape, whether the order is column-major, dtype, and the offset of the numbers in bytes."""
     stream = io.BytesIO(content[:HEADER])
     version = np.lib.format.read_magic(stream)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
@@ -140,10 +142,10 @@ def _header(content: bytearray) -> tuple[tuple[int, ...], bool, np.dtype, int]:
 
 
 def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Captioned]:
-    """The splits of Karpathy's JSON; ``features`` (N, F) are in the order of its images.
+    """Parse Karpathy's JSON into its splits. Row k of ``features`` (N, F) belongs to image k of the JSON.
 
     Raises:
-        DatasetCorrupt: it is something else; the message names the image.
+        DatasetCorrupt: the JSON has another form; the message names the image.
     """
     try:
         images: list[dict[str, Any]] = json.loads(content)["images"]
@@ -152,7 +154,7 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DatasetCorrupt(f"{name}: expected an object with images ({error}); get it anew") from error
     if len(images) != len(features):
-        raise DatasetCorrupt(f"{name} has {len(images):,} images, but there are features of {len(features):,}")
+        raise DatasetCorrupt(f"{name} has {len(images):,} images, but the features file has {len(features):,} rows")
     rows: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
     captions = []
     for k, image in enumerate(images):
@@ -179,17 +181,17 @@ def _tokens(found: Any) -> list[str]:
 
 
 def _is_text(word: str) -> bool:
-    """Tell if a word can be written down: JSON may hold half of a character."""
+    """Tell if a word can be encoded: JSON may hold half of a surrogate pair, which cannot."""
     return not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def parse_token_file(text: str, name: str) -> dict[str, list[list[str]]]:
-    """The ``CAPTIONS`` captions of each image of a file in Flickr8k's form: ``image.jpg#0``, a tabulator, the caption.
+    """Parse a file in Flickr8k's form, ``image.jpg#0``, a tabulator, the caption: ``CAPTIONS`` captions of each image.
 
-    Words are small letters; marks are left out.
+    Words are in lower case; punctuation marks are left out.
 
     Raises:
-        DatasetCorrupt: a line is something else; the message has its number.
+        DatasetCorrupt: a line has another form (the message has the line's number), or an image has too few captions.
     """
     said: dict[str, list[list[str]]] = {}
     for number, line in enumerate(lines_of(text), 1):

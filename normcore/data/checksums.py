@@ -1,4 +1,4 @@
-"""The digests that say which data a result was computed on, without reading the data. Torch-free."""
+"""Digests that identify the data of a result, looked up without reading the data. Torch-free."""
 
 import hashlib
 import sys
@@ -11,7 +11,7 @@ from normcore.data.pydoc import pydoc_text
 
 @cache
 def checksums(name: str) -> Mapping[str, str]:
-    """The digests of the data set called ``name``: the keys and values that its module gives as ``checksums``.
+    """Look up the digests of the data set called ``name``. When its data is read, ``checksums`` has the same digests.
 
     Raises:
         KeyError: there is no such data set.

@@ -1,4 +1,4 @@
-"""CIFAR-10: colour images of 32x32, in three channels (red, green, blue) of 1,024 bytes each, and labels from 0 to 9.
+"""CIFAR-10: colour images of 32x32 pixels, three channels (red, green, blue) of 1,024 bytes each, and labels 0 to 9.
 
 The official binary version has five files for training and one for testing, of 10,000 records each: one byte for the
 label, then the image, channel by channel. The subset is a NumPy archive with the same bytes in arrays.
@@ -22,14 +22,14 @@ CLASSES = 10
 TRAINING_FILES = tuple(f"data_batch_{k}.bin" for k in range(1, 6))
 TEST_FILE = "test_batch.bin"
 SUBSET_FILE = "cifar10_train10k_test1k.npz"
-VALID, SUBSET_VALID = 5_000, 1_000  # images, the last ones of those for training
+VALID, SUBSET_VALID = 5_000, 1_000  # images that validate: the last of the training images
 
 
 def load(datasets_dir: Path | None) -> ImageSplits:
     """Read the official files: 45,000 images train, 5,000 validate, 10,000 test.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: a file is not there, or not the official one.
+        DatasetMissing, DatasetCorrupt: a file is not there, or is not the official file.
     """
     parts = [_records(name, datasets_dir) for name in TRAINING_FILES]
     pixels, labels = torch.cat([part.pixels for part in parts]), torch.cat([part.labels for part in parts])
@@ -41,7 +41,7 @@ def load_subset(datasets_dir: Path | None) -> ImageSplits:
     """Read the subset: 9,000 images train, 1,000 validate, 1,000 test.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: the file is not there, or not the right one.
+        DatasetMissing, DatasetCorrupt: the file is not there, or is not the right file.
     """
     content = read_bytes(DATASETS["cifar10_subset"], SUBSET_FILE, datasets_dir)
     try:
@@ -54,10 +54,10 @@ def load_subset(datasets_dir: Path | None) -> ImageSplits:
 
 
 def records(content: bytes, name: str) -> LabelledImages:
-    """The images of a file of the official binary format.
+    """Parse the content of a file in the official binary format into labelled images.
 
     Raises:
-        DatasetCorrupt: it is not a whole number of records, or has a label above 9.
+        DatasetCorrupt: the content is not a whole number of records, or has a label above 9.
     """
     if not content or len(content) % RECORD:
         raise DatasetCorrupt(f"{name} has {len(content):,} bytes, which is not a whole number of records of {RECORD:,}")
@@ -66,7 +66,7 @@ def records(content: bytes, name: str) -> LabelledImages:
 
 
 def labelled(pixels: np.ndarray, labels: np.ndarray, name: str) -> LabelledImages:
-    """Images with their labels, copied.
+    """Check and copy images and their labels.
 
     Args:
         pixels: (N, 3072) uint8.

@@ -1,8 +1,8 @@
-"""Questions with a blank made of a novel: a sentence with a name left out, on the sentences before it.
+"""Questions with a blank, made from a novel: a sentence in which a name is left out, and the sentences before it.
 
-The form is that of the CNN questions: names are markers, whose numbers are drawn anew for each question, so that a
-number tells nothing of who is named first. Questions are short and have few names, so that a small network learns
-to answer them within minutes.
+The questions have the form of the CNN questions: names become markers. The markers' numbers are drawn anew for each
+question, so that a number says nothing about who is named first. Questions are short and have few names, so that a
+small network learns to answer them within minutes.
 """
 
 import random
@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-BEFORE = 6  # sentences that a question is on
-OFTEN = 5  # times that a name is written within sentences, at least
+BEFORE = 6  # sentences before the question: its text
+OFTEN = 5  # times that a name must stand within sentences, at least
 SHORTEST, LONGEST = 6, 40  # words of a question
-LONGEST_TEXT = 120  # words of all its sentences
-MARKERS = 5  # names of a question and its text, at most
+LONGEST_TEXT = 120  # words of the sentences before a question
+MARKERS = 5  # different names in a question and its text together, at most
 TITLES = frozenset(
     {"I", "Mr", "Mrs", "Miss", "Ms", "Dr", "Sir", "Lady", "Lord", "Madame", "Madam", "Mademoiselle", "Monsieur"}
     | {"Captain", "Colonel", "Major", "General", "Count", "Countess", "Prince", "Princess"}
@@ -23,7 +23,7 @@ TITLES = frozenset(
 
 
 class Cloze(NamedTuple):
-    """A text in sentences, a question with one blank, and the marker that fills it."""
+    """Cloze question: a text in sentences, a question with one blank, and the marker that fills the blank."""
 
     passage: Sequence[Sequence[str]]
     question: Sequence[str]
@@ -31,7 +31,10 @@ class Cloze(NamedTuple):
 
 
 def names(sentences: Sequence[Sequence[str]]) -> frozenset[str]:
-    """Words that are written with a capital letter within sentences, often, and never without."""
+    """Find names: words with a capital letter at least ``OFTEN`` times within sentences, and never in lower case.
+
+    ``TITLES`` are not names.
+    """
     capital: Counter[str] = Counter()
     small: set[str] = set()
     for sentence in sentences:
@@ -51,7 +54,10 @@ def names(sentences: Sequence[Sequence[str]]) -> frozenset[str]:
 
 
 def clozes(sentences: Sequence[Sequence[str]]) -> Iterator[Cloze]:
-    """One of each sentence with a name that was named in the ``BEFORE`` sentences: the last such name is left out."""
+    """Make a question of each sentence that repeats a name from the ``BEFORE`` sentences before it.
+
+    The last such name of the sentence becomes the blank.
+    """
     known, generator = names(sentences), random.Random(0)
     for k in range(BEFORE, len(sentences)):
         before, asked = sentences[k - BEFORE : k], sentences[k]

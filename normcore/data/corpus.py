@@ -1,4 +1,4 @@
-"""A text in three contiguous splits, as symbol numbers."""
+"""Corpus: a text in three contiguous splits, encoded as numbers of symbols."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,9 @@ class Corpus:
     """A text in three splits.
 
     Attributes:
-        train, valid, test: (N,) numbers of symbols, int64; uint8 for long texts, of which a batch becomes int64 when it
-            is taken.
+        train, valid, test: (N,) numbers of symbols, int64. Long texts have uint8; their batches are turned into int64.
         symbols: the alphabet; number i stands for ``symbols[i]``.
-        checksums: digests of what was read.
+        checksums: digests of the files or texts that were read.
     """
 
     train: Tensor

@@ -1,7 +1,7 @@
 """The 8x8 digits that come with scikit-learn: 1,797 images of 64 pixels, grey levels 0 to 16.
 
-They have no split of their own. Ours is one fixed shuffle, ``RandomState(0).permutation(1797)``, then 1,197 for
-training, 300 for validation and 300 for testing; no setting changes it.
+scikit-learn gives no split. Here the images are shuffled once by ``RandomState(0).permutation(1797)``: then 1,197
+train, 300 validate and 300 test. No setting changes this split.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ def load() -> ImageSplits:
     """Read and split the digits.
 
     Raises:
-        DatasetCorrupt: scikit-learn's copy has other content than the genuine one.
+        DatasetCorrupt: scikit-learn's copy of the digits differs from the genuine data.
     """
     table = _table()
     pixels, labels = table[:, :-1].astype(np.uint8), table[:, -1].astype(np.int64)
@@ -45,8 +45,10 @@ def load() -> ImageSplits:
 
 
 def _table() -> np.ndarray:
-    """One row for each image: its pixels and its label. Read as scikit-learn's ``load_digits`` does, without the
-    second that it takes to import scikit-learn: a worker that was killed must be back in three."""
+    """Read one row for each image: its pixels and its label. scikit-learn's ``load_digits`` reads the same file.
+
+    scikit-learn is not imported, as that takes a second: a worker that was killed must be back within three seconds.
+    """
     installed = find_spec("sklearn")
     assert installed is not None
     assert installed.origin is not None

@@ -1,7 +1,7 @@
-"""Get a data set from its official home: nothing unverified is ever seen under a file's name.
+"""Get a data set from its official home. A file gets its final name only after its content was verified.
 
-What is on its way lies in ``<data sets' directory>/<data set>.part/``, beside the data set's own folder. If a fetch is
-interrupted, it stays there, and the next fetch goes on from it.
+Incomplete downloads lie in ``<data sets' directory>/<data set>.part/``, beside the data set's own folder. If a fetch is
+interrupted, they stay there, and the next fetch continues them.
 """
 
 import os
@@ -26,18 +26,18 @@ LOCK = ".lock"
 
 
 def fetch(dataset: Dataset, datasets_dir: Path, progress: Progress | None = None) -> list[Path]:
-    """Download what is not there yet into ``<datasets_dir>/<folder>/``; files that are there and right stay.
+    """Download missing and wrong files into ``<datasets_dir>/<folder>/``; files that are there and right stay.
 
-    An archive that was put into that folder by hand is unpacked instead of downloaded. One file that cannot be had does
-    not keep the others from being fetched.
+    An archive that was put into that folder by hand is unpacked instead of downloaded. If one file cannot be had, the
+    other files are still fetched.
 
     Returns:
-        The files' paths; none for a bundled data set.
+        Paths of all files of the data set; an empty list for a bundled data set.
 
     Raises:
-        DownloadFailed: no source of some file answers, or it has none; the message says why, and where files go by
-            hand.
-        DatasetCorrupt: what came is not the official content; nothing of it is kept.
+        DownloadFailed: some file has no source, or no source of it answers. The message says why, and where to put
+            files by hand.
+        DatasetCorrupt: a downloaded content is not the official content; it is removed.
         OSError: a folder or file cannot be written.
     """
     absent = [file for file in dataset.files if not _is_right(dataset, file, datasets_dir)]
@@ -56,7 +56,7 @@ def _is_right(dataset: Dataset, file: DataFile, datasets_dir: Path) -> bool:
 
 
 def _fetch_files(dataset: Dataset, files: list[DataFile], datasets_dir: Path, progress: Progress | None) -> None:
-    """Put each file into its place; raises for all that could not be had together."""
+    """Fetch each file into its place; raises one error for all files that could not be had."""
     datasets_dir.mkdir(parents=True, exist_ok=True)
     with _on_the_way(dataset, datasets_dir) as scratch:
         downloads = Downloads(dataset, scratch, progress)
@@ -68,15 +68,15 @@ def _fetch_files(dataset: Dataset, files: list[DataFile], datasets_dir: Path, pr
             shutil.rmtree(scratch, ignore_errors=True)
             return
     kind = DatasetCorrupt if any(isinstance(failure, DatasetCorrupt) for failure in failures) else DownloadFailed
-    reasons = "; ".join(dict.fromkeys(map(str, failures)))  # those of an archive are the same for all its members
+    reasons = "; ".join(dict.fromkeys(map(str, failures)))  # all members of an archive give the same reason
     raise kind(f"data set '{dataset.name}' could not be fetched: {reasons}; {by_hand(dataset, datasets_dir)}")
 
 
 @contextmanager
 def _on_the_way(dataset: Dataset, datasets_dir: Path) -> Iterator[Path]:
-    """The folder of what is on its way, for one process at a time; afterwards it is gone if it is empty.
+    """Lock the folder of incomplete downloads for this process; afterwards an empty folder is removed.
 
-    Without such locks (Windows), two fetches at the same time can make each other's download fail its check.
+    Windows has no such lock: there, two fetches at the same time can make each other's download fail its check.
     """
     scratch = datasets_dir / f"{dataset.name}.part"
     scratch.mkdir(exist_ok=True)
@@ -96,7 +96,11 @@ def _on_the_way(dataset: Dataset, datasets_dir: Path) -> Iterator[Path]:
 
 
 def _fetch_file(downloads: "Downloads", file: DataFile, datasets_dir: Path) -> list[DatasetError]:
-    """Try one source after the other, then move the verified file into its place; why none served, if none did."""
+    """Try the sources in turn, and move the verified file into its place.
+
+    Returns:
+        An empty list after success; else the error of each source.
+    """
     folder = datasets_dir / downloads.dataset.folder
     failures: list[DatasetError] = []
     for source in _sources(file, folder):
@@ -111,7 +115,7 @@ def _fetch_file(downloads: "Downloads", file: DataFile, datasets_dir: Path) -> l
 
 
 def _sources(file: DataFile, folder: Path) -> Sequence[Path | str]:
-    """Archives that somebody has put into the data set's folder, then URLs."""
+    """Sources of a file: first archives that somebody put into the data set's folder, then URLs."""
     if file.member is None:
         return file.urls
     archives = dict.fromkeys(folder / posixpath.basename(url) for url in file.urls)
@@ -119,7 +123,7 @@ def _sources(file: DataFile, folder: Path) -> Sequence[Path | str]:
 
 
 def _put(got: Path, folder: Path, file: DataFile) -> None:
-    """Replace whatever stood in the file's place, under either of its names."""
+    """Move the verified file into its place; an older file is replaced, whether its name has ``.gz`` or not."""
     folder.mkdir(exist_ok=True)
     name = file.name + (".gz" if got.suffix == ".gz" else "")
     os.replace(got, folder / name)
@@ -128,7 +132,7 @@ def _put(got: Path, folder: Path, file: DataFile) -> None:
 
 
 class Downloads:
-    """Downloads of one fetch: each URL once, for all members of an archive, whether it serves or fails."""
+    """Downloads of one fetch. Each URL is tried once, even if several files are members of its archive."""
 
     def __init__(self, dataset: Dataset, scratch: Path, progress: Progress | None) -> None:
         self.dataset = dataset
@@ -139,10 +143,10 @@ class Downloads:
         self._corrupt: set[Path] = set()
 
     def verified(self, url: str, file: DataFile) -> Path:
-        """The file from ``url``, in the folder of what is on its way.
+        """Download the file from ``url`` into the folder of incomplete downloads, and check its content.
 
         Raises:
-            DownloadFailed, DatasetCorrupt: it cannot be had from there.
+            DownloadFailed, DatasetCorrupt: ``url`` does not serve the file, or serves other content.
         """
         got, resumed = self._download(url)
         try:
@@ -150,7 +154,7 @@ class Downloads:
                 return self.unpacked(got, file)
             check_content(self.dataset, file, got)
         except DatasetCorrupt as error:
-            if resumed:  # the earlier bytes may be of a file that the server has changed since
+            if resumed:  # the server may have changed the file since the earlier attempt
                 got.unlink()
                 del self._got[url]
                 return self.verified(url, file)
@@ -159,7 +163,7 @@ class Downloads:
         return got
 
     def unpacked(self, archive: Path, file: DataFile) -> Path:
-        """The file out of an archive, as a file of its own.
+        """Unpack the file from an archive, and check its content.
 
         Raises:
             DatasetCorrupt: the archive cannot be read, or holds something else.
@@ -192,7 +196,7 @@ class Downloads:
 
 
 def _write(archive: Path, file: DataFile, target: Path) -> None:
-    """Write the file's content to ``target``, and no more than one piece above its size."""
+    """Write the file's content to ``target``; stops at the first piece that exceeds the file's size."""
     assert file.member is not None
     done = 0
     with target.open("wb") as out:

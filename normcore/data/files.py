@@ -1,6 +1,6 @@
 """Files on disk: find them, check them against their digests, read them.
 
-A digest is computed once for a path, size and modification time, so that checking again costs a ``stat``.
+A digest is cached by path, size and modification time, so that a second check costs only a ``stat``.
 """
 
 import gzip
@@ -24,7 +24,7 @@ class DatasetError(Exception):
     """A data set that a task needs cannot be used.
 
     Attributes:
-        field: the path of the field of the spec that asks for it.
+        field: path of the field of the spec that asks for the data set.
     """
 
     def __init__(self, message: str, field: tuple[str, ...] = ("task",)) -> None:
@@ -33,7 +33,7 @@ class DatasetError(Exception):
 
 
 class DatasetMissing(DatasetError):
-    """A data set is not where it should be."""
+    """A data set, or a user's text file, is not where it should be."""
 
 
 class DatasetCorrupt(DatasetError):
@@ -51,7 +51,7 @@ def locate(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> Path:
     """Find the file, plain or as ``.gz``.
 
     Raises:
-        DatasetMissing: it is in neither place.
+        DatasetMissing: neither the plain file nor its ``.gz`` is there.
     """
     if datasets_dir is not None:
         plain = datasets_dir / dataset.folder / file.name
@@ -74,7 +74,7 @@ def _missing(dataset: Dataset, files: Sequence[str], datasets_dir: Path | None) 
 
 
 def by_hand(dataset: Dataset, datasets_dir: Path) -> str:
-    """Advice to users who have the files from elsewhere: the folder to put them in. For a data set that has files."""
+    """Advice to users who have the files from elsewhere: the folder to put them in. The data set must have files."""
     names = ", ".join(file.name for file in dataset.files)
     forms = "as it is, or with .gz" if len(dataset.files) == 1 else "as they are, or each with .gz"
     archives = sorted({posixpath.basename(url) for file in dataset.files if file.member for url in file.urls})
@@ -83,19 +83,19 @@ def by_hand(dataset: Dataset, datasets_dir: Path) -> str:
 
 
 def verify(dataset: Dataset, datasets_dir: Path | None) -> None:
-    """Check every file of the data set; one that is bundled has none.
+    """Check every file of the data set; a bundled data set has no files.
 
     Raises:
         DatasetMissing: a file is not there.
-        DatasetCorrupt: a file's content is not the genuine one.
+        DatasetCorrupt: a file's content is not the genuine content.
     """
     for file in dataset.files:
         _verify_file(dataset, file, datasets_dir)
 
 
 def problems(dataset: Dataset, datasets_dir: Path | None) -> list[DatasetError]:
-    """Problems of the data set: each file that is not genuine, and all missing ones together; empty if the data set
-    can be used.
+    """Problems of the data set: an error for each file that is not genuine, and one error for all missing files. The
+    list is empty if the data set can be used.
     """
     found: list[DatasetError] = []
     absent: list[str] = []
@@ -117,7 +117,7 @@ def _verify_file(dataset: Dataset, file: DataFile, datasets_dir: Path | None) ->
 
 @contextmanager
 def _naming(dataset: Dataset) -> Iterator[None]:
-    """Add the data set's name and the repair to what is said of one of its files."""
+    """Add the data set's name, and how to repair it, to the error about a file of the data set."""
     try:
         yield
     except DatasetCorrupt as error:
@@ -130,7 +130,7 @@ def _naming(dataset: Dataset) -> Iterator[None]:
 
 
 def status(dataset: Dataset, datasets_dir: Path | None) -> Status:
-    """Status of the data set: usable, or the reason why it is not."""
+    """Status of the data set: ``bundled`` or ``present`` if it can be used, else ``missing`` or ``corrupt``."""
     if not dataset.files:
         return "bundled"
     try:
@@ -154,7 +154,7 @@ def read_bytes(dataset: Dataset, name: str, datasets_dir: Path | None) -> bytes:
 def read_chunks(dataset: Dataset, name: str, datasets_dir: Path | None) -> Iterator[bytes]:
     """Uncompressed content of the file called ``name``, in pieces of at most ``CHUNK`` bytes.
 
-    The content is verified after its last piece: use nothing of it before the iteration has ended.
+    The content is verified only after its last piece: do not use any of it before the iteration has ended.
 
     Raises:
         DatasetMissing, DatasetCorrupt: as ``verify``.
@@ -171,10 +171,10 @@ def read_chunks(dataset: Dataset, name: str, datasets_dir: Path | None) -> Itera
 
 
 def present_checksums(dataset: Dataset, datasets_dir: Path | None) -> dict[str, str]:
-    """The digests of the files that are there, whether or not they are known beforehand.
+    """Digests of the data set's files on disk, also where no official digest is published.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: one is not there, or cannot be read.
+        DatasetMissing, DatasetCorrupt: a file is not there, or cannot be read.
     """
     found = {}
     for file in dataset.files:
@@ -186,10 +186,10 @@ def present_checksums(dataset: Dataset, datasets_dir: Path | None) -> dict[str, 
 
 
 def check_content(dataset: Dataset, file: DataFile, path: Path) -> None:
-    """Check that ``path`` holds the content of ``file``; remembered until it changes.
+    """Check that ``path`` holds the content of ``file``; its digest is cached until the file at ``path`` changes.
 
     Raises:
-        DatasetCorrupt: it does not, or cannot be read; the message says in what it differs.
+        DatasetCorrupt: ``path`` holds other content, or cannot be read; the message says how the content differs.
     """
     try:
         facts = path.stat()
@@ -219,7 +219,7 @@ def _content(path: Path, size: int, mtime_ns: int, limit: int | None) -> Content
 
 
 def chunks(path: Path, limit: int | None) -> Iterator[bytes]:
-    """Uncompressed content, piece by piece; the suffix ``.gz`` says whether there is anything to undo.
+    """Read a file piece by piece; a file whose name ends in ``.gz`` is decompressed.
 
     Raises:
         DatasetCorrupt: the file cannot be read, or holds more than ``limit`` bytes.

@@ -1,4 +1,4 @@
-"""Default folders of data, as ``normbench up`` and ``normbench data`` use them. Torch-free."""
+"""Default folders of data, which ``normbench up`` and ``normbench data`` use. Torch-free."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ DATA_DIR, DATASETS_DIR = "NORMBENCH_DATA_DIR", "NORMBENCH_DATASETS_DIR"
 
 
 def user_data_dir() -> Path:
-    """The user's own folder for normbench, as the operating system has it."""
+    """The user's data folder for normbench, at the operating system's usual place."""
     return user_data_path("normbench")
 
 

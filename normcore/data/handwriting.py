@@ -1,7 +1,7 @@
-"""Lines of handwriting, point by point, and what they say: IAM-OnDB as Graves 2013 uses it (arXiv:1308.0850, section
+"""Lines of handwriting, point by point, with their texts: IAM-OnDB as Graves 2013 uses it (arXiv:1308.0850, section
 5.2).
 
-A point is (dx, dy, end): the offset from the last one, y downwards, and whether it is a stroke's last.
+A point is (dx, dy, end): the offset from the point before, y downwards, and 1 if it is the last point of its stroke.
 """
 
 import io
@@ -21,16 +21,16 @@ from normcore.spec.tasks.handwriting import ALPHABET, OTHER
 
 STROKES_FILE, LINES_FILE = "iam_ondb_strokes.npz", "iam_ondb_lines.tsv"
 TRAIN, VALID = ("trainset", "testset_f", "testset_t"), ("testset_v",)
-"""Graves trains on all but the smaller validation set, which says when to stop."""
+"""Graves trains on all sets but the smaller validation set, and stops training by that set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handwriting:
-    """Lines in two splits.
+    """Lines of handwriting in two splits.
 
     Attributes:
-        mean, deviation: of the training lines' offsets, (2) each.
-        checksums: digests of what was read.
+        mean, deviation: mean and standard deviation (2) of the offsets (dx, dy) of the training lines.
+        checksums: digests of the files that were read.
     """
 
     train: Sequence[Line]
@@ -40,19 +40,19 @@ class Handwriting:
     checksums: Mapping[str, str]
 
     def first(self, examples: int) -> "Handwriting":
-        """Limit each split to a number of lines."""
+        """Limit each split to its first ``examples`` lines."""
         return replace(self, train=self.train[:examples], valid=self.valid[:examples])
 
     def standardized(self, line: Line, points: int) -> Tensor:
-        """The first so many points, their offsets with mean 0 and deviation 1 over the training lines."""
+        """The line's first ``points`` points. Offsets are scaled to mean 0 and deviation 1 over the training lines."""
         moves = (line.points[:points, :2] - self.mean) / self.deviation
         return torch.cat([moves, line.points[:points, 2:]], 1)
 
 
 def load(name: str, datasets_dir: Path | None) -> Handwriting:
-    """Read one of ``iam_ondb``, as its makers give it out, and ``iam_ondb_packed``.
+    """Read ``iam_ondb``, the data set as its makers publish it, or ``iam_ondb_packed``.
 
-    Lines that are in no split are left out, and those of the one form whose transcription lacks a line.
+    Lines that are in no split are left out. Lines of one form are left out, too: its transcription lacks a line.
 
     Raises:
         DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be.
@@ -72,7 +72,7 @@ def load(name: str, datasets_dir: Path | None) -> Handwriting:
 
 
 def _unpacked(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
-    """The split and the line of each row that has a transcription."""
+    """Unpack the lines that have a transcription, each with its split."""
     with np.load(io.BytesIO(strokes), allow_pickle=False) as archive:
         moves, ends, starts = archive["dxy"], archive["eos"], archive["line_ptr"]
     for k, row in enumerate(lines_of(told)[1:]):
@@ -84,10 +84,10 @@ def _unpacked(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
 
 
 def encoded(text: str) -> Tensor:
-    """The numbers (U) of the characters; digits and rare punctuation are one kind.
+    """Encode a text as character codes (U). Digits and rare punctuation share one code.
 
     Raises:
-        ValueError: a character is none of printable ASCII.
+        ValueError: a character is not printable ASCII.
     """
     strange = next((c for c in text if not " " <= c <= "~"), None)
     if strange is not None:

@@ -1,7 +1,8 @@
-"""IAM-OnDB as its makers give it out: an archive with an XML file a line, one with transcriptions, lists of the splits.
+"""IAM-OnDB as its makers publish it: an archive of XML files (one for each line), an archive of transcriptions, and
+lists of the splits.
 
 lineStrokes-all.tar.gz   lineStrokes/a01/a01-000/a01-000u-01.xml
-ascii-all.tar.gz         ascii/a01/a01-000/a01-000u.txt, whose part CSR has the lines
+ascii-all.tar.gz         ascii/a01/a01-000/a01-000u.txt; its part CSR has the lines
 trainset.txt, testset_v.txt, testset_t.txt, testset_f.txt   a01-000u
 """
 
@@ -24,14 +25,14 @@ SPLITS = ("trainset", "testset_v", "testset_t", "testset_f")
 FORM = re.compile(r"[a-z]\d\d-\d{3}[a-z]?")
 LINE = re.compile(rf"(?P<form>{FORM.pattern})-(?P<number>\d\d)")
 UNMATCHED = frozenset({"a08-551z"})
-"""Nine lines were written and eight are transcribed, and which one is not is told nowhere."""
+"""Forms that are left out: this form has nine lines and eight transcriptions; which line lacks one is not known."""
 WHOLE = re.compile(r"-?[0-9]{1,9}")
 FARTHEST = 2**20  # coordinates; the whiteboard's are below 2**14
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line as it was written: points (T, 3) float32 in units of the whiteboard, and its transcription."""
+    """A line of handwriting: points (T, 3), float32, in units of the whiteboard, and the text that was written."""
 
     name: str
     points: Tensor
@@ -39,19 +40,20 @@ class Line:
 
 
 def read(datasets_dir: Path | None) -> tuple[list[tuple[str, Line]], dict[str, str]]:
-    """Each line of a form that is in a split, with that split, in the order of names; and the digests of the files.
+    """Read all lines, sorted by name, each with its split, and the digests of the files.
 
-    The archive has lines of three forms that are in no split; they are left out, and so are those of ``UNMATCHED``.
+    Lines of three forms that are in no split are left out, and so are lines of the forms in ``UNMATCHED``.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be: it is named, with its line.
+        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be; the message names the file and
+            the line in it.
     """
     dataset = DATASETS[NAME]
     split_of = _splits({split: read_bytes(dataset, f"{split}.txt", datasets_dir) for split in SPLITS})
     texts: dict[str, list[str]] = {}
     for name, form, content in _members(TEXTS, ".txt", datasets_dir):
         if form in texts:
-            raise DatasetCorrupt(f"{name}: {form} was there before; get the archive anew")
+            raise DatasetCorrupt(f"{name}: {form} is there twice; get the archive anew")
         texts[form] = transcription(content, name)
     written: dict[str, dict[int, Tensor]] = {form: {} for form in split_of}
     for name, stem, content in _members(STROKES, ".xml", datasets_dir):
@@ -61,7 +63,7 @@ def read(datasets_dir: Path | None) -> tuple[list[tuple[str, Line]], dict[str, s
         own = written.get(matched["form"])
         if own is not None:
             if int(matched["number"]) in own:
-                raise DatasetCorrupt(f"{name}: {stem} was there before; get the archive anew")
+                raise DatasetCorrupt(f"{name}: {stem} is there twice; get the archive anew")
             own[int(matched["number"])] = parse_strokes(content, name)
     lines = [
         (split_of[form], Line(f"{form}-{number:02}", own[number], text))
@@ -73,7 +75,7 @@ def read(datasets_dir: Path | None) -> tuple[list[tuple[str, Line]], dict[str, s
 
 
 def _splits(lists: Mapping[str, bytes]) -> dict[str, str]:
-    """The split of each form."""
+    """Parse the lists of the splits: the split of each form."""
     found: dict[str, str] = {}
     for split, content in lists.items():
         for number, line in enumerate(lines_of(content.decode("latin-1")), 1):
@@ -89,25 +91,25 @@ def _splits(lists: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def _matched(form: str, written: Mapping[int, Tensor], told: list[str], split: str) -> list[str]:
-    """Texts of the form's lines, if there is a text for each line and a line for each text."""
+    """Check that each written line of the form has a text and each text a written line; returns the texts."""
     if not written:
-        raise DatasetCorrupt(f"{split}.txt names {form}, of which {STROKES} has no line; get both anew")
+        raise DatasetCorrupt(f"{split}.txt names {form}, but {STROKES} has no line of it; get both anew")
     if sorted(written) != list(range(1, len(told) + 1)):
         numbers = ", ".join(map(str, sorted(written)))
         raise DatasetCorrupt(
-            f"{form}: {STROKES} has the lines {numbers}, and {TEXTS} the text of {len(told)}; get both anew"
+            f"{form}: {STROKES} has lines {numbers}, but {TEXTS} has {len(told)} lines of text; get both anew"
         )
     return told
 
 
 def parse_strokes(content: bytes, name: str) -> Tensor:
-    """The points (T, 3) of a line's XML file.
+    """Parse the XML file of a line of handwriting into points (T, 3).
 
     Raises:
-        DatasetCorrupt: it is no such file; the message has the line where that shows.
+        DatasetCorrupt: the file has another form; the message has the line of the file at fault.
     """
     strokes: list[list[tuple[int, int]]] = []
-    begins: list[int] = []  # the line of each
+    begins: list[int] = []  # line of the file where each stroke begins
     within = False
     parser = expat.ParserCreate()
 
@@ -122,7 +124,7 @@ def parse_strokes(content: bytes, name: str) -> Tensor:
             begins.append(parser.CurrentLineNumber)
         elif tag == "Point":
             if not within:
-                raise DatasetCorrupt(f"{where}: a Point that is in no Stroke; get the archive anew")
+                raise DatasetCorrupt(f"{where}: a Point outside a Stroke; get the archive anew")
             try:
                 strokes[-1].append((_coordinate(attributes["x"]), _coordinate(attributes["y"])))
             except (KeyError, ValueError) as error:
@@ -139,7 +141,7 @@ def parse_strokes(content: bytes, name: str) -> Tensor:
         parser.Parse(content, True)
     except expat.ExpatError as error:
         raise DatasetCorrupt(f"{name}, line {error.lineno}: {error}; get the archive anew") from error
-    except (LookupError, ValueError) as error:  # of the encoding that it says it has
+    except (LookupError, ValueError) as error:  # the file names an encoding that Python does not have
         raise DatasetCorrupt(f"{name}, line {parser.CurrentLineNumber}: {error}; get the archive anew") from error
     if sum(map(len, strokes)) == 1:
         raise DatasetCorrupt(f"{name}, line {begins[0]}: expected a line of two points or more")
@@ -161,10 +163,10 @@ def _coordinate(text: str) -> int:
 
 
 def transcription(content: bytes, name: str) -> list[str]:
-    """The lines of a form: those after CSR.
+    """Parse the transcription of a form: its lines are those after ``CSR:``.
 
     Raises:
-        DatasetCorrupt: there is no such part, or a character that is none of printable ASCII.
+        DatasetCorrupt: the file has no line ``CSR:``, or has a character that is not printable ASCII.
     """
     lines = lines_of(content.decode("latin-1"))
     try:
@@ -179,7 +181,7 @@ def transcription(content: bytes, name: str) -> list[str]:
 
 
 def _members(archive: str, suffix: str, datasets_dir: Path | None) -> Iterator[tuple[str, str, bytes]]:
-    """Path, stem and content of the archive's files with this suffix."""
+    """Archive and path (for messages), stem, and content of each file in the archive whose name ends in ``suffix``."""
     dataset = DATASETS[NAME]
     path = locate(dataset, dataset.file(archive), datasets_dir)
     for member, content in files_of_tar(path, suffix):

@@ -1,6 +1,7 @@
-"""Labelled images, as they are and as sequences of pixels.
+"""Labelled images, to be read as images or as sequences of pixels.
 
-N images of C channels, H x W pixels each, which are C * H * W numbers; T = H * W steps where there is one channel.
+Shapes: N images of C channels, H x W pixels each, C * H * W numbers. Images of one channel are sequences of T = H * W
+steps.
 """
 
 from dataclasses import dataclass, replace
@@ -16,8 +17,8 @@ class LabelledImages:
     Attributes:
         pixels: (N, C * H * W) uint8, each image channel by channel, each channel from top left to bottom right.
         labels: (N,) int64.
-        white: the value of the brightest pixel, which becomes 1.
-        shape: (C, H, W) of an image.
+        white: the value of the brightest pixel; pixels are divided by it.
+        shape: shape (C, H, W) of an image.
     """
 
     pixels: Tensor
@@ -32,17 +33,17 @@ class LabelledImages:
         return replace(self, pixels=self.pixels[part], labels=self.labels[part])
 
     def in_order(self, order: Tensor) -> "LabelledImages":
-        """Reorder the pixels: step t has pixel ``order[t]``."""
+        """Reorder the pixels: step t of the sequence is pixel ``order[t]``."""
         return replace(self, pixels=self.pixels[:, order])
 
     def to(self, device: torch.device) -> "LabelledImages":
         return replace(self, pixels=self.pixels.to(device), labels=self.labels.to(device))
 
     def sequences(self, dtype: torch.dtype) -> Tensor:
-        """All images, time-major: (T, N, 1) in [0, 1].
+        """All images as sequences of pixels, time-major: (T, N, 1) in [0, 1].
 
         Raises:
-            ValueError: they have more than one channel.
+            ValueError: the images have more than one channel.
         """
         if self.shape[0] != 1:
             raise ValueError(
@@ -57,7 +58,7 @@ class LabelledImages:
 
 @dataclass(frozen=True, slots=True)
 class ImageSplits:
-    """A data set of images, and the digests of what it was read from."""
+    """A data set of labelled images in three splits, and the digests of the files that it was read from."""
 
     train: LabelledImages
     valid: LabelledImages
@@ -65,5 +66,5 @@ class ImageSplits:
     checksums: dict[str, str]
 
     def first(self, examples: int) -> "ImageSplits":
-        """The first so many images of each split."""
+        """Limit each split to its first ``examples`` images."""
         return ImageSplits(self.train[:examples], self.valid[:examples], self.test[:examples], self.checksums)

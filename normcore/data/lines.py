@@ -1,9 +1,9 @@
-"""Lines of a file that is in memory."""
+"""Splitting of a text into lines."""
 
 
 def lines_of(text: str) -> list[str]:
-    """Its lines, which end at a newline, with a carriage return before it or without.
+    """Split a text into lines. A line ends at a newline; a carriage return before the newline is dropped.
 
-    ``str.splitlines`` cuts at ten more characters, some of which stand within the sentences of news and reviews.
+    ``str.splitlines`` also cuts at ten other characters, and some of these stand within sentences of news and reviews.
     """
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []

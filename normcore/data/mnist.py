@@ -1,6 +1,7 @@
 """MNIST: 28x28 images, grey levels 0 to 255.
 
-The 10,000 test images test; ``SPLITS`` says which of the 60,000 training images train, and which validate.
+The 10,000 test images are the test split. ``SPLITS`` says which of the 60,000 training images train, and which
+validate.
 """
 
 from collections.abc import Mapping
@@ -23,15 +24,16 @@ SPLITS: Mapping[Split, tuple[slice, slice]] = {
     "last_10000_validate": (slice(50_000), slice(50_000, None)),
     "first_5000_validate": (slice(5_000, None), slice(5_000)),
 }
-"""Those that train, those that validate. The first split is that of the RBN authors' code, which their text does not
-state; the second that of TensorFlow's MNIST tutorials, which leaves 55,000 to train on."""
+"""Training images and validation images of each split. ``last_10000_validate`` is the split of the RBN authors' code;
+their paper does not state it. ``first_5000_validate`` is the split of TensorFlow's MNIST tutorials: 55,000 images
+train."""
 
 
 def load(datasets_dir: Path | None, split: Split = "last_10000_validate") -> ImageSplits:
     """Read and split MNIST.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: a file is not there, or not the official one.
+        DatasetMissing, DatasetCorrupt: a file is not there, or is not the official file.
     """
     images, test = _read("train", datasets_dir), _read("t10k", datasets_dir)
     train, valid = SPLITS[split]

@@ -1,4 +1,4 @@
-"""Python's own documentation, the text that is always at hand. Torch-free."""
+"""Python's own documentation, a text that every installation of Python has. Torch-free."""
 
 from functools import cache
 from importlib import import_module

@@ -1,6 +1,7 @@
-"""Questions with a blank on short texts: CNN's (Hermann et al. 2015, arXiv:1506.03340), and such of novels.
+"""Questions with a blank about short texts: CNN's questions (Hermann et al. 2015, arXiv:1506.03340), and questions
+made from novels.
 
-Entities are markers, ``@entity7``, and the blank is ``@placeholder``.
+Names are replaced by markers such as ``@entity7``. The blank is ``@placeholder``.
 """
 
 import re
@@ -21,26 +22,26 @@ from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, locate, 
 PLACEHOLDER = "@placeholder"
 MARKER = re.compile(r"@entity\d+")
 ENTITY = re.compile(r"@entity(0|[1-9][0-9]{0,3})")
-"""A marker with a number below 10,000, as each number takes a word vector; 200 of CNN's texts have up to 354."""
+"""A marker. Its number is below 10,000, as each number takes a word vector; CNN texts were seen with up to 354."""
 SPLITS = {"training": "train", "validation": "valid", "test": "test"}
 ARCHIVE, SAMPLE = "cnn.tgz", "cnn_top4_sample200.txt"
 SENTENCES = 4
-"""That are left of a text (RBN section 5.4)."""
+"""Number of sentences to which a text is cut (RBN section 5.4)."""
 
 
 class Question(NamedTuple):
-    """A text in sentences, a question with one blank, and the marker that fills it."""
+    """Question: a text in sentences, a question with one blank, and the marker that fills the blank."""
 
     passage: Sequence[Sequence[str]]
     question: Sequence[str]
     answer: str
 
     def filtered(self, count: int = SENTENCES) -> "Question":
-        """Cut the text to the sentences that share the most words with the question, in their order. Of equal sentences
-        the earlier ones stay.
+        """Cut the text to the ``count`` sentences that share the most words with the question, in the text's order. In
+        a tie the earlier sentence stays.
 
-        The authors' filter is not public: this is a string match, which counts each word of the question once, but for
-        the blank and for marks without a letter.
+        The filter of the RBN authors is not public. Here each different word of the question counts once; the blank and
+        punctuation marks do not count.
         """
         asked = {word for word in self.question if word != PLACEHOLDER and any(map(str.isalnum, word))}
         shared = [len(asked & set(sentence)) for sentence in self.passage]
@@ -49,13 +50,13 @@ class Question(NamedTuple):
 
     @property
     def can_be_answered(self) -> bool:
-        """Tell if the answer is in the text."""
+        """Tell if the text has the marker that is the answer."""
         return any(self.answer in sentence for sentence in self.passage)
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions in three splits, and the digests of their files."""
+    """Questions in three splits, and the digests of the files that they were read from."""
 
     train: Sequence[Question]
     valid: Sequence[Question]
@@ -64,14 +65,15 @@ class Questions:
 
 
 def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questions:
-    """Read one of ``cnn_questions`` (the official archive), ``cnn_sample`` (200 of them, whose texts are filtered
-    already) and ``gutenberg_books``, whose sentences become questions.
+    """Read ``cnn_questions`` (the official archive), ``cnn_sample`` (200 CNN questions with texts of four sentences) or
+    ``gutenberg_books`` (questions made from novels).
 
     Args:
-        full: whether all sentences are left of the texts.
+        full: whether texts keep all sentences; False cuts them to ``SENTENCES`` sentences.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be: it is named, with its line.
+        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be; the message names the file and
+            the line in it.
     """
     dataset = DATASETS[name]
     if name == "gutenberg_books":
@@ -99,19 +101,19 @@ def _left(question: Question, full: bool) -> Question:
 
 
 def _cut(questions: list[Question]) -> dict[str, list[Question]]:
-    """The last twentieth tests, the one before validates."""
+    """Split the questions: the last twentieth tests, the twentieth before it validates, the others train."""
     part = max(len(questions) // 20, 1)
     return {"train": questions[: -2 * part], "valid": questions[-2 * part : -part], "test": questions[-part:]}
 
 
 def parse_question(text: str, name: str) -> Question:
-    """A file of the official archive: an address, the text, the question, the answer, and what each marker stands for,
-    with empty lines between.
+    """Parse a file of the official archive. It has five parts with empty lines between them: an address, the text, the
+    question, the answer, and the name that each marker stands for.
 
-    Sentences end at full stops, question and exclamation marks.
+    A sentence of the text ends at a full stop, a question mark or an exclamation mark.
 
     Raises:
-        DatasetCorrupt: it is something else; the message names the file and, where there is one, the line.
+        DatasetCorrupt: the file has another form; the message names the file, and the line if one line is at fault.
     """
     lines = lines_of(text)
     parts = _parts(lines)
@@ -123,7 +125,7 @@ def parse_question(text: str, name: str) -> Question:
     _, passage, question, answer, entities = parts
     listed = {_marker(lines[number], f"{name}, line {number + 1}") for number in entities}
     if len(answer) > 1:
-        raise DatasetCorrupt(f"{name}, line {answer[1] + 1}: expected one answer, received another")
+        raise DatasetCorrupt(f"{name}, line {answer[1] + 1}: expected one answer, received a second line")
     right = lines[answer[0]].strip()
     if right not in listed:
         raise DatasetCorrupt(f"{name}, line {answer[0] + 1}: the answer {right[:40]!r} is not among the entities")
@@ -145,16 +147,16 @@ def _marker(line: str, where: str) -> str:
 
 
 def _parts(lines: Sequence[str]) -> list[list[int]]:
-    """The numbers of the lines that have something, those in turn together."""
+    """Group the numbers of the lines that are not empty: consecutive lines form a part."""
     told = [number for number, line in enumerate(lines) if line.strip()]
     return [[number for _, number in group] for _, group in groupby(enumerate(told), lambda pair: pair[1] - pair[0])]
 
 
 def parse_numbered(text: str, name: str) -> Iterator[Question]:
-    """Examples of five numbered lines: four sentences, and a question with its answer after a tabulator.
+    """Parse examples of five numbered lines: four sentences, and a question with its answer after a tabulator.
 
     Raises:
-        DatasetCorrupt: a line is something else; the message has its number.
+        DatasetCorrupt: a line has another form; the message has the line's number.
     """
     passage: list[list[str]] = []
     for number, line in enumerate(lines_of(text), 1):
@@ -180,7 +182,7 @@ def parse_numbered(text: str, name: str) -> Iterator[Question]:
 
 
 def vocabulary(questions: Iterable[Question], size: int | None) -> list[str]:
-    """The words, the most frequent ones first, and at most so many; markers are none."""
+    """Words of all texts and questions, the most frequent first, at most ``size``, without markers and blanks."""
     counts: Counter[str] = Counter()
     for question in questions:
         for sentence in (*question.passage, question.question):
@@ -204,7 +206,7 @@ def _members(path: Path) -> Iterator[tuple[str, Question]]:
         name = PurePosixPath(member)
         split = SPLITS.get(name.parent.name)
         if split is None:
-            raise DatasetCorrupt(f"{path.name}: {name} is in none of {', '.join(SPLITS)}")
+            raise DatasetCorrupt(f"{path.name}: {name} is in none of the folders {', '.join(SPLITS)}")
         try:
             text = content.decode()
         except UnicodeDecodeError as error:

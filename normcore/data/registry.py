@@ -1,7 +1,7 @@
-"""The data sets a task may need: the one door for whoever lists, checks, fetches or reads them. Torch-free.
+"""Registry of the data sets that tasks need: import from here to list, check, fetch or read them. Torch-free.
 
-They live at ``<data sets' directory>/<folder>/<file>``, in their official formats and names, plain or gzipped, and
-each file is checked against the SHA-256 of its uncompressed content. Two come bundled with installed packages.
+Data sets lie at ``<data sets' directory>/<folder>/<file>``, in their official formats and names, plain or gzipped. Each
+file is checked against the SHA-256 of its uncompressed content. Two data sets come bundled with installed packages.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,15 +55,16 @@ __all__ = [
 
 
 def pin(spec: ExperimentSpec, datasets_dir: Path | None) -> ExperimentSpec:
-    """Check that the spec's data is at hand, and tie the spec to its content.
+    """Check that the spec's data is on disk, and write the digest of a user's own text into the spec.
 
     Returns:
-        The spec; for a text file of the user's with ``task.sha256`` filled in, since the text decides the result.
+        The spec. If the task reads a user's own text file, ``task.sha256`` is filled in, since the text decides the
+        result.
 
     Raises:
         DatasetMissing: a data set or text file is not there; the message says how to get it.
-        DatasetCorrupt: it is there with other content, or cannot be used.
-        InvalidSpec: the text is too short for the task's examples, or a package's task asks for unknown data.
+        DatasetCorrupt: a file has other content than it should, or cannot be used.
+        InvalidSpec: the text is too short for the task's examples, or a plug-in's task asks for an unknown data set.
     """
     task = spec.task
     try:
@@ -104,7 +105,7 @@ PINS: Mapping[str, Callable[[CharLM, Path | None], CharLM]] = {
     "text8_prefix": _pin_official,
     "file": _pin_file,
 }
-"""What is checked of a text, by ``task.corpus``."""
+"""Check of a text before training, by ``task.corpus``; each check returns the task, with a digest if it needs one."""
 
 
 def _check_lengths(task: CharLM, characters: int) -> None:

@@ -1,7 +1,7 @@
-"""The sentences that skip-thoughts are evaluated on: SICK, MR, CR, SUBJ and MPQA, in their official files.
+"""Sentence sets that evaluate skip-thoughts: SICK, MR, CR, SUBJ and MPQA, in their official files.
 
-Deviations: they are cut into words by a pattern, ``books.TOKEN``, and not by NLTK; and in small letters, as what
-skip-thoughts are trained on is.
+Deviations: sentences are cut into words by a pattern, ``books.TOKEN``, not by NLTK. They are turned into lower case,
+like the sentences that skip-thoughts are trained on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ OPINIONS: Mapping[str, tuple[str, str]] = {
     "subj": ("subj.subjective", "subj.objective"),
     "mpqa": ("mpqa.neg", "mpqa.pos"),
 }
-"""The files whose sentences are labelled 0 and 1."""
+"""For each set: the file of sentences with label 0, and the file of sentences with label 1."""
 
 Sentence = Sequence[str]
 
 
 class Pair(NamedTuple):
-    """Two sentences, and how related people find them, from 1 to 5."""
+    """Pair of sentences, and how related people find the two, from 1 to 5."""
 
     first: Sentence
     second: Sentence
@@ -37,11 +37,11 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SentenceSets:
-    """All five.
+    """All five sentence sets: SICK, MR, CR, SUBJ and MPQA.
 
     Attributes:
-        sick: by split.
-        opinions: sentences of either label, by the set's name.
+        sick: pairs of SICK, by split.
+        opinions: sentences with label 0 and sentences with label 1, by name of the set.
     """
 
     sick: Mapping[str, Sequence[Pair]]
@@ -49,7 +49,10 @@ class SentenceSets:
     checksums: Mapping[str, str]
 
     def first(self, count: int | None) -> "SentenceSets":
-        """Limit each split to a number of pairs, and each set to a number of sentences, half of either label."""
+        """Limit each split of SICK to ``count`` pairs, and each other set to ``count`` sentences, half for each label.
+
+        None keeps all.
+        """
         if count is None:
             return self
         return SentenceSets(
@@ -60,10 +63,10 @@ class SentenceSets:
 
 
 def load(datasets_dir: Path | None) -> SentenceSets:
-    """Read all files.
+    """Read the files of all five sentence sets.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: one is not there, or not what it should be.
+        DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be.
     """
 
     def text(file: str) -> str:
@@ -77,15 +80,15 @@ def load(datasets_dir: Path | None) -> SentenceSets:
 
 
 def parse_lines(text: str) -> list[Sentence]:
-    """A sentence a line; empty ones are left out."""
+    """Parse a text with one sentence on each line; empty lines are left out."""
     return [words for line in lines_of(text) if (words := tokens(line))]
 
 
 def parse_sick(text: str, name: str) -> list[Pair]:
-    """Pairs of a file with tabulators between its columns and their names above.
+    """Parse a file of SICK into pairs. Tabulators separate the columns; the first line has the columns' names.
 
     Raises:
-        DatasetCorrupt: a line is something else; the message has its number.
+        DatasetCorrupt: a line has another form; the message has the line's number.
     """
     head, *rows = lines_of(text) or [""]
     if head.split("\t") != SICK_HEADER:
@@ -106,5 +109,5 @@ def _pair(row: str, where: str) -> Pair:
 
 
 def tokens(line: str) -> list[str]:
-    """Words and marks, in small letters."""
+    """Split a line into words and punctuation marks, in lower case."""
     return TOKEN.findall(line.lower())

@@ -1,4 +1,4 @@
-"""Texts as sequences of symbol numbers, in three contiguous splits."""
+"""Corpora: texts that are read, split into three contiguous parts, and encoded as numbers of symbols."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,16 +25,16 @@ def load(task: CharLM, datasets_dir: Path | None) -> Corpus:
     """Read the corpus that the task asks for.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: it is not there, or not usable as it is.
+        DatasetMissing, DatasetCorrupt: the corpus is not there, or cannot be used.
     """
     return LOADERS[task.corpus](task, datasets_dir)
 
 
 def text_file(task: CharLM, datasets_dir: Path | None) -> Corpus:
-    """The user's own text that the task names.
+    """Read the user's own text that the task names.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: it is not there, or not usable as it is.
+        DatasetMissing, DatasetCorrupt: the text is not there, or cannot be used.
     """
     assert task.file is not None
     text, sha256 = read_text(task.file, datasets_dir, task.sha256)
@@ -42,17 +42,17 @@ def text_file(task: CharLM, datasets_dir: Path | None) -> Corpus:
 
 
 def pydoc() -> Corpus:
-    """Python's documentation topics, joined by line ends in the order of their names."""
+    """Corpus of Python's documentation topics, in the order of their names, with line ends between them."""
     return split(pydoc_text(), dict(checksums("pydoc")))
 
 
 def ptb(datasets_dir: Path | None) -> Corpus:
-    """Penn Treebank as the RBN authors count it: every line has a boundary symbol before and after it.
+    """Read Penn Treebank as the RBN authors count it: with a boundary symbol before and after every line.
 
-    The authors' array is not public; two symbols a line give its three sizes exactly.
+    The authors' array is not public. Two boundary symbols for each line give exactly the sizes of its three splits.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: a file is not there, or not the official one.
+        DatasetMissing, DatasetCorrupt: a file is not there, or is not the official file.
     """
     texts = {part: _ptb_text(part, datasets_dir) for part in PTB_CHARACTERS}
     symbols = "".join(sorted(set(texts["train"])))
@@ -63,7 +63,7 @@ def ptb(datasets_dir: Path | None) -> Corpus:
 
 
 def split(text: str, digests: dict[str, str]) -> Corpus:
-    """The text in its three splits; the alphabet is that of the whole text."""
+    """Split a text into three parts; the alphabet is taken from the whole text."""
     symbols = "".join(sorted(set(text)))
     numbers = _numbers(text, symbols)
     first, second = split_points(len(text))
@@ -77,7 +77,7 @@ def _ptb_text(part: str, datasets_dir: Path | None) -> str:
 
 
 def _numbers(text: str, symbols: str) -> Tensor:
-    """(N,) int64; ``symbols`` is sorted and holds every character of the text."""
+    """Encode a text as numbers of symbols (N,), int64. ``symbols`` is sorted and has every character of the text."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     alphabet = np.frombuffer(symbols.encode("utf-32-le", "surrogatepass"), np.uint32)
     return torch.from_numpy(np.searchsorted(alphabet, points).astype(np.int64))
@@ -90,4 +90,4 @@ LOADERS: Mapping[str, Callable[[CharLM, Path | None], Corpus]] = {
     "text8_prefix": lambda task, datasets_dir: text8.text8_prefix(datasets_dir),
     "file": text_file,
 }
-"""By ``task.corpus``."""
+"""Function that reads a corpus, by ``task.corpus``."""

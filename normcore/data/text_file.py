@@ -12,7 +12,7 @@ from normcore.data.files import DatasetCorrupt, DatasetMissing, chunks
 TEXT = ("task", "file")  # the field of a spec that names the text
 MAX_TEXT_BYTES = 1 << 30
 MAX_SYMBOLS = 10_000
-MIN_CHARACTERS = 200  # so that the smaller splits have 10
+MIN_CHARACTERS = 200  # so that the validation and the test text have 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class TextFacts:
 
     Attributes:
         sha256: digest of the uncompressed bytes.
-        characters: how many it has.
+        characters: number of characters of the text.
     """
 
     sha256: str
@@ -29,28 +29,28 @@ class TextFacts:
 
 
 def locate_text(file: str, datasets_dir: Path | None) -> Path:
-    """Find the text. Links may lead anywhere within the data sets' directory, and not out of it.
+    """Find the text file. A symbolic link may not lead out of the data sets' directory.
 
     Raises:
-        DatasetMissing: it is not there.
+        DatasetMissing: the file is not there, or lies outside the data sets' directory.
     """
     if datasets_dir is None:
         raise DatasetMissing(f"text file '{file}': no data sets' directory was given (NORMBENCH_DATASETS_DIR)", TEXT)
     path = (datasets_dir / file).resolve()
     if not path.is_relative_to(datasets_dir.resolve()):
-        raise DatasetMissing(f"text file '{file}' leads out of {datasets_dir}; copy it there", TEXT)
+        raise DatasetMissing(f"text file '{file}' lies outside {datasets_dir}; copy it into that folder", TEXT)
     if not path.is_file():
         raise DatasetMissing(f"text file '{file}' is not in {datasets_dir}; copy it there", TEXT)
     return path
 
 
 def examine_text(file: str, datasets_dir: Path | None, expected: str | None) -> TextFacts:
-    """Read the text once to see whether it can be used; remembered until the file changes.
+    """Read the text once to see whether it can be used; the answer is cached until the file changes.
 
     Raises:
-        DatasetMissing: it is not there.
-        DatasetCorrupt: it cannot be read, is not UTF-8, is no text to model in characters, or its digest is not the
-            expected one.
+        DatasetMissing: the file is not there.
+        DatasetCorrupt: the file cannot be read, is not UTF-8, cannot be modelled in characters (``check_text``), or has
+            another digest than ``expected``.
     """
     path = locate_text(file, datasets_dir)
     try:
@@ -63,7 +63,7 @@ def examine_text(file: str, datasets_dir: Path | None, expected: str | None) -> 
 
 
 def read_text(file: str, datasets_dir: Path | None, expected: str | None) -> tuple[str, str]:
-    """The text and its digest.
+    """Read the text; returns the text and its digest.
 
     Raises:
         DatasetMissing, DatasetCorrupt: as ``examine_text``.
@@ -79,11 +79,13 @@ def check_text(name: str, characters: int, symbols: int, alike: int) -> None:
     """Check that a text can be modelled in characters.
 
     Args:
-        symbols: how many different characters it has.
-        alike: how many characters at its beginning are the same one.
+        characters: number of characters of the text.
+        symbols: number of different characters of the text.
+        alike: number of characters at the beginning of the text that equal its first character.
 
     Raises:
-        DatasetCorrupt: it is too short, has too many different characters, or but one to train on.
+        DatasetCorrupt: the text is too short, has too many different characters, or its training part consists of one
+            character over and over.
     """
     if characters < MIN_CHARACTERS:
         raise DatasetCorrupt(f"text '{name}' has {characters} characters; use {MIN_CHARACTERS} or more", TEXT)
@@ -97,7 +99,7 @@ def check_text(name: str, characters: int, symbols: int, alike: int) -> None:
 
 
 def split_points(characters: int) -> tuple[int, int]:
-    """First characters of the validation and the test text: the first 90% train, the next 5% validate."""
+    """Positions where the validation text and the test text begin: the first 90% train, the next 5% validate."""
     return characters * 90 // 100, characters * 95 // 100
 
 
@@ -116,12 +118,12 @@ def _facts(file: str, path: Path, size: int, mtime_ns: int) -> TextFacts:
 
 
 def _alike(text: str, first: str) -> int:
-    """Count the characters at the beginning of a text that are ``first``."""
+    """Count how many times the character ``first`` is repeated at the beginning of a text."""
     return len(text) - len(text.lstrip(first))
 
 
 def _decoded(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:
-    """The text, piece by piece; ``digest`` takes in its bytes."""
+    """Decode the text file piece by piece, and update ``digest`` with its bytes."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     done = 0
     try:
@@ -145,7 +147,7 @@ def _decoded(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:
 def _check_digest(file: str, actual: str, expected: str | None) -> None:
     if expected is not None and actual != expected:
         raise DatasetCorrupt(
-            f"text file '{file}' has SHA-256 {actual}, and the spec asks for {expected}; leave sha256 out, or put that"
-            " text there",
+            f"text file '{file}' has SHA-256 {actual}, and the spec asks for {expected}; leave sha256 out, or put"
+            " the text with that digest there",
             ("task", "sha256"),
         )

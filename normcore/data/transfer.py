@@ -1,8 +1,8 @@
 """Download one file over HTTP, and go on where an earlier attempt stopped.
 
-While it is incomplete, the file is called ``<name>.part``, and ``<name>.part.json`` beside it says which version of the
-file on the server it is a part of: only of that version is the rest asked for. The caller must check the complete file,
-since a server may give no sign that it has changed it.
+An incomplete file is called ``<name>.part``. ``<name>.part.json`` beside it says which version of the server's file it
+belongs to: the rest is requested only of the same version. The caller must check the complete file, since a server may
+change the file without a sign.
 """
 
 import json
@@ -23,11 +23,11 @@ MAX_DOWNLOAD = 1 << 30  # bytes
 PARTIAL_CONTENT, RANGE_NOT_SATISFIABLE = 206, 416
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the file's name, the bytes so far, and the bytes in all if the server says."""
+"""Callback of a download: file name, bytes so far, bytes in all (None if the server does not say)."""
 
 
 class DownloadFailed(DatasetError):
-    """Failure of all sources of a file."""
+    """A file could not be downloaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Version:
     """Version of the file on the server that a partial download belongs to.
 
     Attributes:
-        validator: its ETag or its time of modification, whichever a server takes in ``If-Range``; None if it gave
-            neither.
+        validator: the file's ETag, or else its time of modification, to be sent in ``If-Range``; None if the server
+            gave neither.
         size: bytes in all; None if the server did not say.
     """
 
@@ -49,10 +49,10 @@ def download(url: str, folder: Path, progress: Progress | None = None) -> tuple[
     """Download ``url`` into ``folder``.
 
     Returns:
-        The file's path, called as in the URL, and whether some of its bytes come from an earlier attempt.
+        The file's path (with the file name of the URL), and whether some of its bytes come from an earlier attempt.
 
     Raises:
-        DownloadFailed: it cannot be had; what came of it is kept, and the next call goes on from there.
+        DownloadFailed: the download failed; the bytes that came are kept, and the next call goes on from there.
     """
     path = folder / posixpath.basename(url)
     if path.exists():
@@ -74,8 +74,10 @@ def _kept(part: Path) -> str:
 
 
 def _ask(url: str, part: Path) -> HTTPResponse:
-    """The server's answer: the rest of the partial download if there is one and it still belongs to the same file,
-    else the whole file."""
+    """Ask the server for the rest of a partial download, or for the whole file.
+
+    The whole file is requested if there is no partial download, or if the server's file has changed since.
+    """
     earlier = _earlier(part)
     if earlier is None or earlier.url != url:
         return _open(url, {})
@@ -99,7 +101,7 @@ def _open(url: str, headers: dict[str, str]) -> HTTPResponse:
 
 
 def _continues(headers: Message, have: int, earlier: Version) -> bool:
-    """Tell if the answer begins after the bytes that are there, and is of the same version of the file."""
+    """Tell if the answer begins after the ``have`` bytes that are on disk, and has the file's version ``earlier``."""
     found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("Content-Range", "").strip())
     if found is None or int(found[1]) != have:
         return False
@@ -110,7 +112,7 @@ def _continues(headers: Message, have: int, earlier: Version) -> bool:
 
 def _validator(headers: Message) -> str | None:
     etag = headers.get("ETag")
-    if etag and not etag.startswith("W/"):  # a weak one may not stand in If-Range
+    if etag and not etag.startswith("W/"):  # a weak ETag is not allowed in If-Range
         return str(etag)
     modified = headers.get("Last-Modified")
     return str(modified) if modified else None
@@ -136,13 +138,13 @@ def _receive(answer: HTTPResponse, url: str, part: Path, resumed: bool, progress
 
 
 def _begin(part: Path, version: Version) -> None:
-    """Start the partial download anew; at no time do old bytes stand under a new version's name."""
+    """Start the partial download anew. Old bytes are removed before the new version is written down."""
     part.unlink(missing_ok=True)
     _memo(part).write_text(json.dumps(asdict(version)))
 
 
 def _earlier(part: Path) -> Version | None:
-    """Version of which an earlier attempt left a part; None if it left no part, or not its version."""
+    """Version of the partial file that an earlier attempt left; None if there is no such file or no known version."""
     if not part.exists():
         return None
     try:

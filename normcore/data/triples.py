@@ -1,4 +1,4 @@
-"""Three sentences in a row, as skip-thoughts are trained on them: novels, or BookCorpus as its makers gave it out."""
+"""Triples: three sentences in a row, which train skip-thoughts. They come from novels, or from BookCorpus."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,22 +13,23 @@ from torch import Tensor
 from normcore.data.books import books
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, present_checksums, read_chunks
 
-END, UNKNOWN = 0, 1  # numbers of words; those that are known follow, the most frequent first
-SHORTER_THAN = 30  # words that each of the three has
-RUN = 100  # sentences
-VALID = 20  # one in so many runs validates
+END, UNKNOWN = 0, 1  # numbers of words; known words have the numbers from 2 on, the most frequent first
+SHORTER_THAN = 30  # words; each sentence of a triple has fewer
+RUN = 100  # consecutive sentences that go into the same split
+VALID = 20  # every twentieth run validates
 
 Sentence = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Sentences in numbers of words.
+    """Text of S sentences, encoded as numbers of words.
 
     Attributes:
-        codes: all sentences, one after the other, int32.
-        starts: (S + 1), where each begins.
-        middles: the sentences that have one before and one after them, all three short enough.
+        codes: word numbers of all sentences, one after the other, int32.
+        starts: (S + 1), position in ``codes`` where each sentence begins, and the end.
+        middles: numbers of the sentences that are the middle of a triple: three sentences in a row, each shorter than
+            ``SHORTER_THAN`` words.
     """
 
     codes: Tensor
@@ -36,7 +37,7 @@ class Text:
     middles: Tensor
 
     def sentence(self, number: int) -> Tensor:
-        """Its words (T), int64."""
+        """Word numbers (T), int64, of the sentence with this number."""
         begin, end = self.starts[number : number + 2].tolist()
         return self.codes[begin:end].long()
 
@@ -51,7 +52,7 @@ class Triples:
     """Triples of sentences in two splits.
 
     Attributes:
-        words: what is known, by number.
+        words: the known words; word number i is ``words[i]``.
     """
 
     train: Text
@@ -61,10 +62,10 @@ class Triples:
 
 
 def load(name: str, datasets_dir: Path | None, vocabulary: int) -> Triples:
-    """Read ``gutenberg_books`` or ``bookcorpus``; every twentieth run of a hundred sentences validates.
+    """Read ``gutenberg_books`` or ``bookcorpus``. Of each source's blocks of 100 sentences, every twentieth validates.
 
     Args:
-        vocabulary: how many words are known, ``END`` and ``UNKNOWN`` among them.
+        vocabulary: number of known words, ``END`` and ``UNKNOWN`` included.
 
     Raises:
         DatasetMissing, DatasetCorrupt: a file is not there, or not what it should be.
@@ -87,14 +88,14 @@ def load(name: str, datasets_dir: Path | None, vocabulary: int) -> Triples:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Sentences as they were read, in a few bytes a word: BookCorpus has a thousand million.
+    """Sentences as they were read, in few bytes, as BookCorpus has a thousand million words. S sentences.
 
     Attributes:
-        words: numbers of words, first in the order in which they came.
-        codes: all sentences, one after the other, in these numbers.
-        lengths: of each sentence (S), in words.
-        runs: a number (S) for each hundred sentences of a source.
-        places: which hundred of its source it is (S).
+        words: the number of each word; numbers are given in the order in which words first occur.
+        codes: word numbers of all sentences, one after the other.
+        lengths: (S,) length of each sentence, in words.
+        runs: (S,) number of the run that each sentence belongs to; a run is 100 consecutive sentences of one source.
+        places: (S,) number of that run within its own source.
     """
 
     words: Mapping[str, int]
@@ -122,7 +123,7 @@ class _Read:
 
 
 def _number_by_frequency(read: _Read, vocabulary: int) -> list[str]:
-    """Number the words anew, those that are known by how often they occur; returns these."""
+    """Renumber the words of ``read`` in place, the most frequent first; returns the known words by number."""
     counts = np.bincount(read.codes, minlength=len(read.words))
     ordered = sorted(read.words, key=lambda word: (-counts[read.words[word]], word))[: vocabulary - 2]
     number = np.full(len(read.words), UNKNOWN, dtype=np.int32)
@@ -132,7 +133,7 @@ def _number_by_frequency(read: _Read, vocabulary: int) -> list[str]:
 
 
 def _text(read: _Read, part: np.ndarray) -> Text:
-    """The sentences of a part (S), a mask."""
+    """Make a text of the sentences that the mask ``part`` (S,) selects."""
     lengths, runs = read.lengths[part], read.runs[part]
     short = lengths < SHORTER_THAN
     middles = np.arange(1, len(lengths) - 1)
@@ -144,7 +145,7 @@ def _text(read: _Read, part: np.ndarray) -> Text:
 
 
 def _lines(dataset: str, file: str, datasets_dir: Path | None) -> Iterator[Sentence]:
-    """Sentences that are tokenized already, one a line."""
+    """Read a file of tokenized sentences, one on each line, in lower case; empty lines are left out."""
     rest, number = b"", 0
     for chunk in chain(read_chunks(DATASETS[dataset], file, datasets_dir), [b"\n"]):
         *whole, rest = (rest + chunk).split(b"\n")

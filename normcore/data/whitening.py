@@ -1,6 +1,6 @@
 """ZCA whitening: Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images", appendix A.
 
-N images of D numbers each.
+Shapes: N images of D numbers each.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from torch import Tensor
 from normcore.data.images import LabelledImages
 
 REGULARIZATION = 1e-5  # added to the eigenvalues, as in the code of Salimans and Kingma 2016, for pixels in [-1, 1]
-PIECE = 5000  # images whose products are added up together
+PIECE = 5000  # images in one matrix product
 
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
-    """x -> (x - mean) W, with W = U diag(1 / sqrt(S + 1e-5)) U', U S U' being the covariance of the training images.
+    """ZCA whitening: x -> (x - mean) W with W = U diag(1 / sqrt(S + 1e-5)) U', where U S U' is the images' covariance.
 
     Attributes:
-        mean: (D)
-        matrix: W (D, D)
+        mean: mean image (D).
+        matrix: W (D, D).
     """
 
     mean: Tensor
@@ -29,7 +29,7 @@ class Whitening:
 
     @classmethod
     def fitted(cls, images: LabelledImages) -> Self:
-        """The whitening of these images. Computed in float64, a piece at a time."""
+        """Fit the whitening to ``images``, in float64, ``PIECE`` images at a time."""
         size = images.pixels.shape[1]
         total = torch.zeros(size, dtype=torch.float64)
         products = torch.zeros(size, size, dtype=torch.float64)
@@ -45,10 +45,10 @@ class Whitening:
         return type(self)(self.mean.to(device, dtype), self.matrix.to(device, dtype))
 
     def __call__(self, images: Tensor) -> Tensor:
-        """Images (N, C, H, W) in [0, 1], whitened."""
+        """Whiten images (N, C, H, W), which are in [0, 1]."""
         return ((_centred(images) - self.mean) @ self.matrix).view_as(images)
 
 
 def _centred(images: Tensor) -> Tensor:
-    """(N, C, H, W) in [0, 1] -> (N, D) in [-1, 1]."""
+    """Flatten images (N, C, H, W) in [0, 1] to (N, D) in [-1, 1]."""
     return 2 * images.flatten(1) - 1

@@ -15,17 +15,17 @@ WIDTH = 300
 
 
 class WordVectors(NamedTuple):
-    """Word vectors: 300 numbers for each word, and the digest of the file."""
+    """Word vectors, 300 numbers for each word, and the digest of the file that they were read from."""
 
     vectors: Mapping[str, np.ndarray]
     checksums: Mapping[str, str]
 
 
 def load(wanted: Container[str], datasets_dir: Path | None) -> WordVectors:
-    """The vectors of those words that are wanted and known.
+    """Read the vectors of the words in ``wanted``; words that the file does not have are left out.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: the file is not there, or in another form.
+        DatasetMissing, DatasetCorrupt: the file is not there, or has another form.
     """
     dataset = DATASETS[NAME]
     vectors = read(locate(dataset, dataset.file(FILE), datasets_dir), wanted)
@@ -33,11 +33,13 @@ def load(wanted: Container[str], datasets_dir: Path | None) -> WordVectors:
 
 
 def read(path: Path, wanted: Container[str], width: int = WIDTH) -> Mapping[str, np.ndarray]:
-    """Read the wanted vectors from a file, plain or gzipped. Its first line has the number of words and of numbers a
-    word. Then come each word, a blank, and its numbers, float32 with the lowest byte first.
+    """Read the vectors of the words in ``wanted`` from a file, plain or gzipped.
+
+    The first line has the number of words and the width of a vector. Then follows each word: its letters, a blank, and
+    its vector, float32, little-endian.
 
     Raises:
-        DatasetCorrupt: it is something else; the message has the word's number.
+        DatasetCorrupt: the file has another form; the message has the number of the word at fault.
     """
     try:
         with cast(IO[bytes], gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream:
@@ -66,7 +68,7 @@ def _wanted(stream: IO[bytes], path: Path, wanted: Container[str], width: int) -
 
 
 def _word(stream: IO[bytes]) -> str | None:
-    """The next one, up to the blank after it; None at the end. A newline may stand before it."""
+    """Read the next word, up to the blank after it; None at the end of the file. A newline before it is dropped."""
     letters = bytearray()
     while (letter := stream.read(1)) != b" ":
         if not letter or len(letters) > 1000:

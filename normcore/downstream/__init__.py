@@ -1,7 +1,8 @@
 """Quality of sentence vectors for other tasks: the five evaluations of skip-thoughts (LN section 6.3).
 
-Each takes vectors as numpy arrays and trains a small model on them; of torch's and numpy's generators nothing is drawn.
-scikit-learn and scipy.stats are imported where they are called: that takes seconds, which few trainings need.
+Each evaluation takes vectors as numpy arrays and trains a small model on them. The global random generators of torch
+and numpy are not used. scikit-learn and scipy.stats are imported inside functions: their import takes seconds, and few
+trainings need them.
 """
 
 from normcore.downstream.classification import nested_accuracy, plain_accuracy

@@ -1,9 +1,10 @@
-"""Sentiment and the like from sentence vectors, by logistic regression (Kiros et al. 2015, section 3.4).
+"""Classification of sentences, such as their sentiment, by logistic regression on vectors (Kiros et al. 2015, section
+3.4).
 
-Deviation: the solver is scikit-learn's choice of today, which leaves the intercept out of the penalty, and stops after
-100 iterations; the authors' version chose another.
+Deviation: scikit-learn's present default solver is used, for at most 100 iterations. It does not penalize the
+intercept. The authors' version of scikit-learn had another default.
 
-Shapes: N sentences, D numbers of a vector.
+Shapes: N sentences, vectors of D numbers.
 """
 
 import warnings
@@ -13,16 +14,16 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 FOLDS = 10
-SEED = 1234  # of the order in which the authors' code cuts folds
-STRENGTHS = tuple(2.0**k for k in range(9))  # C, of which the inner folds choose
+SEED = 1234  # of the shuffle before the folds, as in the authors' code
+STRENGTHS = tuple(2.0**k for k in range(9))  # values of C that the inner folds choose from
 
 
 def nested_accuracy(vectors: np.ndarray, labels: np.ndarray) -> float:
-    """Mean accuracy over ten folds, for each of which ten folds of the rest have chosen C.
+    """Mean test accuracy of ten-fold cross-validation. For each fold, C is chosen by ten inner folds of the other nine.
 
     Args:
         vectors: (N, D).
-        labels: (N), 0 or 1.
+        labels: (N,), 0 or 1.
     """
     vectors, labels = _shuffled(vectors, labels)
     with _one_thread():
@@ -31,14 +32,14 @@ def nested_accuracy(vectors: np.ndarray, labels: np.ndarray) -> float:
 
 
 def plain_accuracy(vectors: np.ndarray, labels: np.ndarray, strength: float = 16.0) -> float:
-    """Accuracy with one C only: a ninetieth of the work, for curves."""
+    """Mean accuracy of ten folds with one fixed C, ``strength``. It takes a ninetieth of the work; used for curves."""
     with _one_thread():
         return _mean_accuracy(*_shuffled(vectors, labels), strength)
 
 
 def _one_thread() -> threadpool_limits:
-    """Products are small here, and there are thousands: where cores are busy, two threads of BLAS that wait for each
-    other were seen to take 26 times as long as one."""
+    """Limit BLAS to one thread. There are thousands of small products; two threads on busy cores were seen to take 26
+    times as long as one thread."""
     return threadpool_limits(1, user_api="blas")
 
 
@@ -66,7 +67,7 @@ def _accuracy(vectors: np.ndarray, labels: np.ndarray, train: np.ndarray, test: 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = LogisticRegression(C=strength, max_iter=100).fit(vectors[train], labels[train])
-    found = vectors[test] @ model.coef_[0] + model.intercept_[0] > 0  # ``score``, without its checks of each call
+    found = vectors[test] @ model.coef_[0] + model.intercept_[0] > 0  # as ``score``, without its checks of each call
     return float(np.mean(labels[test] == model.classes_[found.astype(int)]))
 
 

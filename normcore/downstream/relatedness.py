@@ -1,6 +1,7 @@
-"""Relatedness of two sentences, from their vectors: SICK (Marelli et al. 2014; Kiros et al. 2015, section 3.1).
+"""Relatedness of two sentences, predicted from their vectors: SICK (Marelli et al. 2014; Kiros et al. 2015, section
+3.1).
 
-Shapes: N pairs, D numbers of a vector.
+Shapes: N pairs of sentences, vectors of D numbers.
 """
 
 from collections.abc import Callable
@@ -11,15 +12,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-SCORES = 5  # from 1, unrelated, to 5
-EPOCHS, BATCH = 100, 128  # Keras's defaults then, which the authors' code leaves
-SEED = 1234  # of the order of the pairs, which is the same in every epoch
+SCORES = 5  # scores run from 1, unrelated, to 5
+EPOCHS, BATCH = 100, 128  # Keras's defaults of that time; the authors' code does not set them
+SEED = 1234  # of the order of the pairs; every epoch has the same order
 MOST_ROUNDS = 20
-ROUNDING = 1e-6  # of sums in float32
+ROUNDING = 1e-6  # relative rounding error of sums in float32
 
 
 class Pairs(NamedTuple):
-    """Vectors of both sentences (N, D), and how related people find them, 1 to 5 (N)."""
+    """Pairs of sentences: vectors of the first and the second sentences (N, D), and people's scores (N,), 1 to 5."""
 
     first: np.ndarray
     second: np.ndarray
@@ -27,7 +28,7 @@ class Pairs(NamedTuple):
 
 
 class Relatedness(NamedTuple):
-    """Agreement of expected scores with people's scores."""
+    """Agreement of predicted scores with people's scores: Pearson's r, Spearman's rho, mean squared error."""
 
     pearson: float
     spearman: float
@@ -35,10 +36,12 @@ class Relatedness(NamedTuple):
 
 
 def relatedness(train: Pairs, valid: Pairs, test: Pairs) -> Relatedness:
-    """Train a softmax over scores on ``train``, in rounds of 100 epochs until one does not gain in Pearson's r on
-    ``valid``; how its expected scores fit ``test``'s. The last round's model is that before it.
+    """Train a softmax over the scores 1 to 5 on ``train``, and measure the fit of the expected scores on ``test``.
 
-    Deviation: there are at most ``MOST_ROUNDS`` rounds; the authors' code has no such end.
+    Training goes in rounds of 100 epochs. It stops at the first round that does not raise Pearson's r on ``valid``; the
+    model of the round before is used.
+
+    Deviation: there are at most ``MOST_ROUNDS`` rounds; the authors' code has no limit.
     """
     from scipy.stats import pearsonr, spearmanr
 
@@ -55,7 +58,10 @@ def relatedness(train: Pairs, valid: Pairs, test: Pairs) -> Relatedness:
 
 
 def soft_labels(scores: np.ndarray) -> np.ndarray:
-    """(N, 5): a score between two whole ones is shared by them (Tai et al. 2015, arXiv:1503.00075, Eq. 15)."""
+    """Turn scores (N,) into target distributions (N, 5).
+
+    A score between two whole scores is divided among the two (Tai et al. 2015, arXiv:1503.00075, Eq. 15).
+    """
     labels = np.zeros((len(scores), SCORES))
     for row, score in zip(labels, scores, strict=True):
         floor = int(np.floor(score))
@@ -66,13 +72,17 @@ def soft_labels(scores: np.ndarray) -> np.ndarray:
 
 
 def _features(pairs: Pairs) -> Tensor:
-    """|a - b| and a b (N, 2 D)."""
+    """Features (N, 2 D) of pairs of vectors a and b: |a - b| and the elementwise product a b."""
     both = np.concatenate([np.abs(pairs.first - pairs.second), pairs.first * pairs.second], 1)
     return torch.from_numpy(both).float()
 
 
 def _fitted(x: Tensor, labels: np.ndarray, score: Callable[[Tensor], float]) -> Tensor:
-    """Weights (5, 2 D + 1), the last column biases; those of the best round."""
+    """Train on features ``x`` (N, 2 D) and ``labels`` (N, 5), as long as ``score`` of the weights rises.
+
+    Returns:
+        The weights (5, 2 D + 1) of the best round; the last column has the biases.
+    """
     order = np.random.RandomState(SEED).permutation(len(x))
     x, targets = x[order], torch.from_numpy(labels).float()[order]
     with torch.enable_grad():
@@ -108,10 +118,10 @@ def _expected(weights: Tensor, x: Tensor) -> np.ndarray:
 
 
 def _correlated(how: Callable[..., Any], found: np.ndarray, scores: np.ndarray) -> float:
-    """Numbers that are all the same are correlated with nothing."""
+    """Correlation by the function ``how``; 0 if ``found`` or ``scores`` are constant."""
     return 0.0 if _are_alike(found) or _are_alike(scores) else float(how(found, scores).statistic)
 
 
 def _are_alike(numbers: np.ndarray) -> bool:
-    """Up to rounding: a product may round the rows of a matrix in different ways."""
+    """Tell if all numbers are equal up to rounding: a matrix product may round equal rows differently."""
     return bool(np.ptp(numbers) <= ROUNDING * np.abs(numbers).max())

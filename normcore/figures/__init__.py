@@ -1,7 +1,7 @@
-"""Figures as values: from numbers to a Plotly figure as plain JSON, which page, API, client and artifacts share.
+"""Figures: functions that turn numbers into a Plotly figure as plain JSON. Pages, API, client and artifacts share them.
 
-One module a figure. Functions take plain numbers and give ``{"data": [...], "layout": {...}}`` without colours of text
-and ground; ``themed`` adds those of a light or a dark page. Torch-free.
+Each figure has a module. Its function takes plain numbers and returns ``{"data": [...], "layout": {...}}``, without the
+colours of text and background; ``themed`` adds the colours of a light or a dark page. Torch-free.
 """
 
 from normcore.figures.figure import Figure, Theme, as_json, themed

@@ -1,17 +1,18 @@
-"""Attention of a model, step by step."""
+"""Figure of a model's attention weights at each step."""
 
 from collections.abc import Sequence
 
 from normcore.figures.figure import Figure, figure
 
-ROW, AROUND = 16, 200  # pixels: a name's height, and that of all but the rows
+ROW, AROUND = 16, 200  # pixels: height of a row, and of everything around the rows
 
 
 def attention(weights: Sequence[Sequence[float]], names: Sequence[str], title: str, step: str, of: str) -> Figure:
-    """A heatmap of weights, a row for each of ``names``, a column for each step.
+    """Draw a heatmap of attention weights: a row for each of ``names``, a column for each step.
 
     Args:
-        step, of: what columns and rows are.
+        weights: one list of weights for each row.
+        step, of: titles of the axis of columns and of the axis of rows.
     """
     heatmap = {
         "type": "heatmap",

@@ -1,4 +1,4 @@
-"""Variance of a convolutional layer's units by their distance to the border of the image."""
+"""Figure of the variance of a convolutional layer's units, by the units' distance to the border of the image."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from normcore.figures.figure import Figure, figure
 
 
 def border_figure(by_distance: Sequence[float], title: str) -> Figure:
-    """A bar for each distance, 0 for the outermost ring.
+    """Draw a bar for each distance to the border; 0 is the outermost ring.
 
     Args:
-        by_distance: mean variance over the images of the units' summed inputs.
+        by_distance: for each distance, the variance over the images of a unit's summed input, mean over the units.
     """
     bars = {"type": "bar", "x": list(range(len(by_distance))), "y": list(by_distance)}
     return figure([bars], f"{title}: validation images", "places from the border", "variance of the summed inputs")

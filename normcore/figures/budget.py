@@ -1,4 +1,4 @@
-"""Value of a search by the number of settings that it tries: for each method, the expected best of k."""
+"""Figure of the value of a search: for each method, the expected best value of k settings, over k."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,16 @@ from typing import Any
 from normcore.figures.figure import THEMES, Figure, Theme
 from normcore.figures.method_curves import Line, method_curves
 
-MOST_TICKS = 12  # of the axis, each a number
+MOST_TICKS = 12  # up to here, every number of settings has a tick
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A method's curve.
+    """Budget curve of a method.
 
     Attributes:
-        points: how many settings are tried, the mean over all choices of so many, and their 5% and 95% points.
+        points: (k, mean, low, high): the number k of settings that are tried; mean, 5% and 95% point of the best value
+            over all choices of k settings.
     """
 
     method: str
@@ -25,10 +26,10 @@ class Budget:
 def budgets(
     curves: Sequence[Budget], flips: Sequence[int], theme: Theme, *, title: str, y: str, percent: bool = False
 ) -> Figure:
-    """A line with its band for each.
+    """Draw each budget curve as a line with a band.
 
     Args:
-        flips: numbers of settings from which on another method is the better; each is marked.
+        flips: numbers of settings at which another method becomes the best; each is marked by a dotted line.
         y: title of the axis of values.
         percent: whether values are shares.
     """
@@ -37,7 +38,7 @@ def budgets(
     most = max((len(curve.points) for curve in curves), default=1)
     layout = drawn["layout"]
     x = {**layout["xaxis"], "range": [0.7, most + 0.3]} | ({"dtick": 1} if most <= MOST_TICKS else {})
-    values = {name: content for name, content in layout["yaxis"].items() if name != "range"}  # bands are seen whole
+    values = {name: content for name, content in layout["yaxis"].items() if name != "range"}  # show whole bands
     return {**drawn, "layout": {**layout, "xaxis": x, "yaxis": values, **_marks(flips, theme)}}
 
 
@@ -47,7 +48,7 @@ def _line(curve: Budget) -> Line:
 
 
 def _marks(flips: Sequence[int], theme: Theme) -> dict[str, Any]:
-    """A dotted line for each flip, from which on another method is the better."""
+    """Dotted vertical lines at the flips: the numbers of settings at which another method becomes the best."""
     colour = THEMES[theme]["text"]
     lines = [
         {"type": "line", "x0": k, "x1": k, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "dot", "color": colour}}

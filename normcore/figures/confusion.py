@@ -1,4 +1,4 @@
-"""Confusion matrix: which class is taken for which."""
+"""Figure of a confusion matrix: true classes and predicted classes."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,10 @@ from normcore.figures.figure import Figure, figure
 
 
 def confusion_matrix(counts: Sequence[Sequence[int]], classes: Sequence[str], title: str) -> Figure:
-    """A heatmap of shares, each row adding up to 1, with counts written into the fields.
+    """Draw a heatmap of shares, with counts written into the fields. The shares of a row add up to 1.
 
     Args:
-        counts: how many examples of each class (rows) were taken for each class (columns).
+        counts: number of examples by true class (row) and predicted class (column).
     """
     totals = [max(sum(row), 1) for row in counts]
     shares = [[count / total for count in row] for row, total in zip(counts, totals, strict=True)]

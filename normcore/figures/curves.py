@@ -1,4 +1,4 @@
-"""Learning curves: every series over the steps, one panel a quantity."""
+"""Figure of learning curves: every series over the steps, one panel for each quantity."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,13 +18,14 @@ def curves(
     *,
     diverged: bool = False,
 ) -> Figure:
-    """One panel for each quantity, with a line for each split.
+    """Draw one panel for each quantity, with a line for each split.
 
     Args:
         series: points (x, y) by name; ``valid.accuracy`` is the quantity ``accuracy`` of the split ``valid``.
-        x: what the points go over.
-        units: of quantities, where they have one.
-        diverged: whether it ends because the run diverged: the end is marked, and values far out are not shown.
+        x: title of the x axis.
+        units: unit by quantity, for quantities that have a unit.
+        diverged: whether the curves end because the run diverged. Then their end is marked, and extreme values are not
+            shown.
     """
     parts = {name: _parts(name) for name in series}
     splits, quantities = (list(dict.fromkeys(part[k] for part in parts.values())) for k in (0, 1))
@@ -49,7 +50,7 @@ def curves(
 
 
 def _end_line(x: float) -> dict[str, Any]:
-    """A dotted line through all panels, with a word at its head."""
+    """Dotted vertical line at ``x`` through all panels, with the word "diverged" at its top."""
     line = {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": {"dash": "dot", "width": 1.5}}
     text = {"text": "diverged", "x": x, "y": 1, "xanchor": "right", "yanchor": "top", "showarrow": False}
     at = {"xref": "x", "yref": "paper"}
@@ -57,7 +58,7 @@ def _end_line(x: float) -> dict[str, Any]:
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """Split and quantity; what stands before a point is a split only if it is a word: ``gradient_norm gain=0.1``."""
+    """Split a name into split and quantity. A split is an identifier: ``gradient_norm gain=0.1`` has none."""
     split, _, quantity = name.rpartition(".")
     return (split, quantity) if split.isidentifier() else ("", name)
 
@@ -76,12 +77,12 @@ def _line(name: str, points: Sequence[Point], row: int, split: int) -> dict[str,
 
 
 def _number(row: int) -> str:
-    """Name of an axis as Plotly counts: y, y2, y3."""
+    """Suffix of an axis name for a panel, as Plotly counts: "", "2", "3" for y, y2, y3."""
     return "" if row == 0 else str(row + 1)
 
 
 def _domain(row: int, rows: int) -> list[float]:
-    """The part of the height that a row takes, the first row on top."""
+    """Part of the figure's height, from 0 to 1, that a panel takes; the first panel is on top."""
     gap = 0.0 if rows == 1 else 0.3 / rows
     top = 1 - row / rows
     return [round(max(top - 1 / rows + gap, 0.0), 4), round(top, 4)]

@@ -4,12 +4,12 @@ from typing import Any
 
 
 def mark(x: float, y: float, text: str, colour: str, *, to_the_right: bool, **meta: Any) -> dict[str, Any]:
-    """A cross at a line's last finite value.
+    """Make a trace with a cross at a line's last finite value.
 
     Args:
-        text: beside it.
-        to_the_right: on which side there is room for the text.
-        meta: what a page that draws it must know.
+        text: word beside the cross.
+        to_the_right: whether the text stands on the right of the cross, else on its left.
+        meta: further facts for the page's script.
     """
     return {
         "type": "scatter",

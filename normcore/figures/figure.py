@@ -1,4 +1,4 @@
-"""Common parts of all figures: titled axes, a palette that colour-blind people can tell apart, light and dark."""
+"""Common parts of all figures: titled axes, a palette for colour-blind people, colours of light and dark pages."""
 
 import json
 from collections.abc import Mapping
@@ -9,26 +9,26 @@ Figure = dict[str, Any]
 Theme = Literal["light", "dark"]
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c")
-"""Okabe and Ito 2008, without yellow, which cannot be seen on white."""
+"""Colours of Okabe and Ito 2008, without yellow, as it cannot be seen on white."""
 THEMES: Mapping[Theme, Mapping[str, str]] = {
     "light": {"text": "#14181d", "ground": "#ffffff", "grid": "#d6dce2"},
     "dark": {"text": "#e9edf1", "ground": "#171b21", "grid": "#2d353e"},
 }
-"""The text, cards and rules of the pages."""
+"""Colours of the pages: text, background of cards, grid lines."""
 
 
-LINE = 20  # pixels of a title's
+LINE = 20  # pixels: height of one line of a title
 
 
 LEGEND_ABOVE: Mapping[str, Any] = {
     "margin": {"l": 64, "r": 16, "t": 80, "b": 48},
     "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
 }
-"""Parts of a layout with the names of the lines between title and plot, where they are read before the lines."""
+"""Layout that puts the legend between title and plot, so that it is read before the curves."""
 
 
 def figure(traces: list[dict[str, Any]], title: str, x: str, y: str, **layout: Any) -> Figure:
-    """A figure of these traces, its axes titled ``x`` and ``y``."""
+    """Make a figure of ``traces``; ``x`` and ``y`` are the titles of its axes."""
     base = {
         "title": {"text": title},
         "colorway": list(PALETTE),
@@ -41,7 +41,7 @@ def figure(traces: list[dict[str, Any]], title: str, x: str, y: str, **layout: A
 
 
 def target_line(target: float, percent: bool) -> dict[str, Any]:
-    """A dotted line over the whole width, with its name at its left end, where curves are far from it."""
+    """Dotted horizontal line at the target. Its label stands at the left end, where curves are far from the target."""
     shown = f"{target:.0%}" if percent else f"{target:g}"
     at = {"xref": "paper", "yref": "y"}
     line = {"type": "line", "x0": 0, "x1": 1, "y0": target, "y1": target, "line": {"dash": "dot", "width": 1.5}, **at}
@@ -50,7 +50,7 @@ def target_line(target: float, percent: bool) -> dict[str, Any]:
 
 
 def themed(figure: Figure, theme: Theme) -> Figure:
-    """The figure in the colours of a light or a dark page."""
+    """Copy of a figure in the colours of a light or a dark page."""
     colours = THEMES[theme]
     axes: dict[str, Any] = {
         name: {**axis, "gridcolor": colours["grid"], "zerolinecolor": colours["grid"]}
@@ -66,5 +66,5 @@ def themed(figure: Figure, theme: Theme) -> Figure:
 
 
 def as_json(figure: Figure) -> bytes:
-    """The figure as a file."""
+    """Content of a JSON file with the figure."""
     return json.dumps(figure, allow_nan=False).encode()

@@ -1,4 +1,4 @@
-"""A film: pictures of grey levels, one after the other."""
+"""Film: an animated figure of pictures in grey levels."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ FRAME_MS = 150
 
 
 def film(frames: Sequence[Picture], title: str, step: str) -> Figure:
-    """An animated heatmap with a slider, which begins with the last frame.
+    """Make an animated heatmap with a slider. It shows the last frame at first.
 
     Args:
-        frames: pictures in [0, 1], 1 white, of one size.
-        step: what a frame is of, for the slider.
+        frames: pictures of one size; levels from 0, black, to 1, white.
+        step: name of a frame's number, shown at the slider.
     """
     names = [str(k) for k in range(1, len(frames) + 1)]
     hidden = {"visible": False}

@@ -1,4 +1,4 @@
-"""Size of the loss's gradient at each time step, for each gain that a method was tried with."""
+"""Figure of the norm of the loss's gradient at each time step, a line for each gain of a method."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from normcore.figures.figure import Figure, Theme, figure, themed
 from normcore.figures.styles import style_of
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down")
-MARKERS = 6  # on a line
+MARKERS = 6  # symbols on a line, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A gradient on its way back.
+    """Gradient flow: norms of the loss's gradient, step by step.
 
     Attributes:
-        name: as the legend has it.
-        points: time step, norm.
+        name: text in the legend.
+        points: (time step, gradient norm).
     """
 
     name: str
@@ -25,9 +25,10 @@ class Flow:
 
 
 def gradients(flows: Sequence[Flow], method: str, theme: Theme, *, title: str = "") -> Figure:
-    """A line for each on a logarithmic axis; symbols tell them apart. A norm of 0 has no place there.
+    """Draw a line for each of ``flows``, each with another symbol, over a logarithmic axis. Norms of 0 are left out.
 
-    Plotly writes powers with styles of their own, which the pages' policy forbids: numbers are written as 1e-5.
+    Axis numbers are written as 1e-5: Plotly would write powers with inline styles, which the pages' content security
+    policy forbids.
     """
     colour = style_of(method).colour(theme)
     traces = [_trace(flow, SYMBOLS[k % len(SYMBOLS)], colour) for k, flow in enumerate(flows)]

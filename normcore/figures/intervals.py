@@ -1,4 +1,4 @@
-"""A mean with its interval for each method, above each other: values, differences, ratios."""
+"""Figure of means with intervals, one row for each method; numbers are values, differences or ratios."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,17 +7,19 @@ from typing import Any
 from normcore.figures.figure import Figure, Theme, figure, themed
 from normcore.figures.styles import style_of
 
-ROW, AROUND = 44, 110  # pixels of a row, and of what is around all rows
+ROW, AROUND = 44, 110  # pixels: height of a row, and of everything around the rows
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A method's number.
+    """Row of the figure: a mean and its interval.
 
     Attributes:
-        limits: None if they are not known.
-        dots: single seeds.
-        filled: whether the symbol is filled; a paper's number is not.
+        name: text at the row.
+        method: method that gives colour and symbol.
+        limits: lower and upper limit of the interval; None if they are not known.
+        dots: values of single seeds.
+        filled: whether the symbol is filled; False for numbers of a paper.
     """
 
     name: str
@@ -38,11 +40,11 @@ def intervals(
     percent: bool = False,
     log: bool = False,
 ) -> Figure:
-    """A row for each, the first on top.
+    """Draw a row for each interval, the first on top.
 
     Args:
         x: title of the axis.
-        line: where a dashed line stands: the baseline's value, no difference, the same speed.
+        line: position of a dashed line (the baseline's value, no difference, or the same speed); None for no line.
         percent: whether numbers are shares.
         log: whether the axis is logarithmic.
     """

@@ -1,4 +1,4 @@
-"""Learning curves of methods: each the mean of its seeds within a band, in the method's own colour, symbol and line."""
+"""Figure of methods' learning curves: the mean over seeds with a band, in each method's own colour, symbol and line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,18 +9,19 @@ from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, target_
 from normcore.figures.ranges import Range
 from normcore.figures.styles import Style, styles_of
 
-MARKERS = 8  # on a line
+MARKERS = 8  # symbols on a line, at most
 OPACITY = {"light": 0.16, "dark": 0.22}  # of a band
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A method's curve.
+    """Learning curve of a method: means over seeds.
 
     Attributes:
-        name: as the legend has it.
-        low, high: of the mean's interval; None of one seed.
-        seeds, diverged: how many it is of, and how many of them diverged; the curve ends where the first of them does.
+        name: text in the legend.
+        low, high: limits of the mean's confidence interval; None for a single seed.
+        seeds, diverged: number of seeds, and number of seeds that diverged. The curve ends where the first seed
+            diverges.
     """
 
     name: str
@@ -36,11 +37,11 @@ class Line:
 def method_curves(
     lines: Sequence[Line], theme: Theme, *, title: str, x: str, y: str, target: float | None, percent: bool = False
 ) -> Figure:
-    """A line with its band for each.
+    """Draw each learning curve as a line with a band.
 
     Args:
         x, y: titles of the axes.
-        target: shown as a dotted line; None if there is none.
+        target: value of a dotted line; None if there is no target.
         percent: whether values are shares, to be shown in per cent.
     """
     styles = styles_of([line.method for line in lines])
@@ -66,8 +67,9 @@ def method_curves(
 
 
 def _range(lines: Sequence[Line], target: float | None) -> Range | None:
-    """Range of the axis: all but the worst tenth of each line (its first steps), with the bands there. If seeds
-    diverged, only as much as keeps the other lines readable.
+    """Range of the y axis. It shows each line and band without the worst tenth of the line's points (the first steps).
+
+    Of lines with diverged seeds it shows only as much as keeps the other lines readable.
     """
     rises = sum(line.mean[-1] - line.mean[0] for line in lines if line.mean) > 0
     steady = [value for line in lines if not line.diverged for value in _worth_seeing(line, rises)]
@@ -86,13 +88,13 @@ def _with_margin(seen: Range | None) -> dict[str, Any]:
 
 
 def _worth_seeing(line: Line, rises: bool) -> list[float]:
-    """The values of a line and its band without those of its worst tenth."""
+    """Values of a line and its band, without the worst tenth of the line's points."""
     worst_first = sorted(range(len(line.mean)), key=lambda k: line.mean[k], reverse=not rises)
     return _values(line, worst_first[len(worst_first) // 10 :])
 
 
 def _values(line: Line, places: Sequence[int] | None = None) -> list[float]:
-    """Means and limits of the band, at all places if None."""
+    """Means and limits of the band at ``places``, indices of points; None takes all points."""
     of = range(len(line.mean)) if places is None else places
     found = [value for k in of for value in (line.mean[k], line.low[k], line.high[k])]
     return [value for value in found if value is not None]
@@ -101,7 +103,7 @@ def _values(line: Line, places: Sequence[int] | None = None) -> list[float]:
 def _divergences(
     lines: Sequence[Line], styles: Sequence[Style], seen: Range | None, theme: Theme
 ) -> list[dict[str, Any]]:
-    """A mark at the end of each line that ends as seeds diverged."""
+    """Marks at the ends of the lines that end because seeds diverged."""
     end = max((line.x[-1] for line in lines if line.x), default=0.0)
     return [
         divergence.mark(
@@ -140,7 +142,7 @@ def _mean(line: Line, style: Style, colour: str) -> dict[str, Any]:
 
 
 def _band(line: Line, colour: str, theme: Theme) -> list[dict[str, Any]]:
-    """One closed line around the band, if there is any."""
+    """Closed outline of the line's band; an empty list if no limits are known."""
     limits = zip(line.x, line.low, line.high, strict=True)
     known = [(x, low, high) for x, low, high in limits if low is not None and high is not None]
     if not known:

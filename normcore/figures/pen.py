@@ -1,6 +1,6 @@
 """Handwriting of a pen, as SVG.
 
-Shapes: T points (dx, dy, end): the offset from the last one, y downwards, and whether the pen is lifted after it.
+Shapes: T points (dx, dy, end): the offset from the point before, y downwards, and 1 if the pen is lifted afterwards.
 """
 
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ from html import escape
 
 from torch import Tensor
 
-HEIGHT = 120.0  # of a line, of whichever unit the offsets have
+HEIGHT = 120.0  # of a line; offsets of any unit are scaled to it
 MARGIN = 20.0
-WIDTH = 2.0  # of the pen
+WIDTH = 2.0  # of the pen's stroke
 
 
 def svg(lines: Sequence[Tensor], title: str) -> bytes:
-    """Lines (T, 3) one below the other, each scaled to ``HEIGHT``; on white, so that it can be read on any page.
+    """Draw lines of points (T, 3) below each other, each scaled to ``HEIGHT``, on white, to be readable on any page.
 
     Args:
-        title: what is written there, for who cannot see it.
+        title: the text that the lines say, for readers who cannot see the picture.
     """
     paths, widths = [], []
     for k, points in enumerate(lines):
@@ -36,7 +36,7 @@ def svg(lines: Sequence[Tensor], title: str) -> bytes:
 
 
 def _path(points: Tensor, top: float) -> tuple[str, float]:
-    """The line's strokes, and how wide it is."""
+    """Make an SVG path of a line's strokes; returns the path and its width."""
     at = points[:, :2].cumsum(0)
     low, high = at.min(0).values, at.max(0).values
     scale = HEIGHT / max((high - low)[1].item(), 1e-6)

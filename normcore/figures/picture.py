@@ -1,4 +1,4 @@
-"""Pictures of grey levels, as PNG.
+"""Pictures of grey levels, encoded as PNG.
 
 Shapes: N images of S x S pixels.
 """
@@ -13,7 +13,11 @@ BORDER = 1  # pixels between two images
 
 
 def sheet(images: np.ndarray) -> np.ndarray:
-    """Images (N, S, S) in [0, 1] side by side, in as many rows as columns: (rows, columns), 0.5 between them."""
+    """Arrange images (N, S, S) in [0, 1] in a grid, about as many rows as columns, with lines of grey 0.5 between them.
+
+    Returns:
+        The grid as one picture (rows, columns of pixels).
+    """
     count, side = images.shape[:2]
     across = math.ceil(math.sqrt(count))
     down = math.ceil(count / across)
@@ -26,7 +30,7 @@ def sheet(images: np.ndarray) -> np.ndarray:
 
 
 def png(levels: np.ndarray, scale: int = 4) -> bytes:
-    """A picture of grey levels (rows, columns) in [0, 1], 1 white, each ``scale`` x ``scale`` pixels large."""
+    """Encode grey levels (rows, columns), 0 black to 1 white, as PNG; each level fills ``scale`` x ``scale`` pixels."""
     grey = (levels.clip(0, 1) * 255).round().astype(np.uint8)
     content = io.BytesIO()
     Image.fromarray(grey.repeat(scale, 0).repeat(scale, 1)).save(content, "png", optimize=True)

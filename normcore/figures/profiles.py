@@ -1,4 +1,5 @@
-"""Performance profiles: in how many tasks a method is within a factor of the fastest (Dolan and More 2002)."""
+"""Figure of performance profiles: shares of tasks in which a method is within a factor of the fastest (Dolan and More
+2002)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +10,18 @@ from normcore.figures.styles import style_of
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A method's: factors, and the share of the tasks in which it is within each."""
+    """Performance profile of a method.
+
+    Attributes:
+        points: (factor, share of the tasks in which the method's time is within this factor of the fastest method's).
+    """
 
     method: str
     points: Sequence[tuple[float, float]]
 
 
 def profiles(methods: Sequence[Profile], theme: Theme) -> Figure:
-    """A staircase for each method, over a logarithmic axis of factors."""
+    """Draw a step curve for each method, over a logarithmic axis of factors."""
     traces = []
     for profile in methods:
         style = style_of(profile.method)

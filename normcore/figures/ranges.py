@@ -1,11 +1,11 @@
-"""Range of an axis: all values, but of diverged runs only as much as keeps the rest readable."""
+"""Range of an axis: it shows all values of steady runs, and values of diverged runs that are near them."""
 
 import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-REACH = 1.0  # times the height of what did not diverge, up to which above and beneath it the rest is shown
-FENCE = 3.0  # times the middle half's height beyond it, where all diverged
+REACH = 1.0  # diverged values are shown up to this many heights of the steady range above and below it
+FENCE = 3.0  # if all runs diverged: values are shown up to this many interquartile ranges beyond the quartiles
 
 
 class Range(NamedTuple):
@@ -15,12 +15,12 @@ class Range(NamedTuple):
     high: float
 
     def clipped(self, value: float) -> float:
-        """The nearest value that is shown."""
+        """Clip ``value`` to the range."""
         return min(max(value, self.low), self.high)
 
 
 def shown(steady: Sequence[float], diverged: Sequence[float] = ()) -> Range | None:
-    """The range that shows all of ``steady``, and of ``diverged`` what is not far from it; None without any value."""
+    """Range that shows all ``steady`` values and the ``diverged`` values near them; None if there are no values."""
     known = steady or _without_far_ones(diverged)
     if not known:
         return None
@@ -31,8 +31,10 @@ def shown(steady: Sequence[float], diverged: Sequence[float] = ()) -> Range | No
 
 
 def clipping(steady: Sequence[float], diverged: Sequence[float]) -> dict[str, float]:
-    """Plotly's ``autorangeoptions`` of an axis that else shows everything, also what comes later: limits where values
-    are too far out."""
+    """Limits for ``autorangeoptions`` of a Plotly axis that fits its range to its values, also to later ones.
+
+    A side has a limit only if ``diverged`` values lie too far out on it.
+    """
     seen = shown(steady, diverged)
     if seen is None or not diverged:
         return {}

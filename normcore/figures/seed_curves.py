@@ -1,5 +1,7 @@
-"""Learning curves of one experiment: a line for each seed, all in the method's colour and told apart by symbols, and
-their mean, dashed."""
+"""Figure of the learning curves of one experiment: a line for each seed, and the dashed mean of all seeds.
+
+All lines have the method's colour; each seed has another symbol.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,19 +11,19 @@ from normcore.figures import divergence, ranges
 from normcore.figures.figure import Figure, Theme, figure, target_line, themed
 from normcore.figures.styles import PLOTLY_SYMBOLS, style_of
 
-MARKERS = 6  # on a line
+MARKERS = 6  # symbols on a line, at most
 SHARE = {"tickformat": ".0%", "minallowed": 0, "maxallowed": 1}
 OPACITY = 0.7  # of a seed's line
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve.
+    """Learning curve of one seed, or the mean of the seeds.
 
     Attributes:
-        name: as the legend has it.
-        meta: what a page that draws it must know of it to make it longer.
-        diverged: whether it ends because the run diverged.
+        name: text in the legend.
+        meta: facts that the page's script needs to append later points to the line.
+        diverged: whether the line ends because the run diverged.
     """
 
     name: str
@@ -42,13 +44,13 @@ def seed_curves(
     target: float | None,
     percent: bool = False,
 ) -> Figure:
-    """A line for each seed; one without points, too, because it may get some.
+    """Draw a line for each seed, also for seeds without points, which may get points later.
 
     Args:
-        mean: of the seeds; None of a single one.
-        method: whose colour they have.
+        mean: mean of the seeds; None for a single seed.
+        method: method that gives the colour of all lines.
         x, y: titles of the axes.
-        target: shown as a dotted line; None if there is none.
+        target: value of a dotted line; None if there is no target.
         percent: whether values are shares, to be shown in per cent.
     """
     colour = style_of(method).colour(theme)
@@ -79,13 +81,13 @@ def _values(seeds: Sequence[Line], *, diverged: bool) -> list[float]:
 
 
 def _clipping(seeds: Sequence[Line]) -> dict[str, Any]:
-    """A run that diverges may reach any value; the others stay readable beside it."""
+    """Limits of the y axis, so that values of diverged seeds do not make the other lines unreadable."""
     limits = ranges.clipping(_values(seeds, diverged=False), _values(seeds, diverged=True))
     return {"autorangeoptions": limits} if limits else {}
 
 
 def _divergences(seeds: Sequence[Line], colour: str) -> list[dict[str, Any]]:
-    """A mark at the end of each seed that diverged."""
+    """Marks at the ends of the lines of seeds that diverged."""
     seen = ranges.shown(_values(seeds, diverged=False), _values(seeds, diverged=True))
     end = max((line.x[-1] for line in seeds if line.x), default=0.0)
     return [

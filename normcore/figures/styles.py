@@ -1,7 +1,7 @@
-"""Look of a method, the same everywhere: colour, symbol and line.
+"""Styles of methods, the same in all figures: colour, symbol and line.
 
-Colours alone tell nothing apart: each method has a symbol, too. On both themes' grounds they have a contrast of at
-least 3:1, and any two of the palette differ by a dE2000 of at least 11, also for colour-blind people.
+Not everybody can tell colours apart, so each method has a symbol, too. On the backgrounds of both themes colours have a
+contrast of at least 3:1. Two colours of the palette differ by a dE2000 of at least 11, also for colour-blind people.
 """
 
 import hashlib
@@ -19,11 +19,12 @@ Dash = Literal["solid", "dash", "dot"]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Look of a method.
+    """Style of a method: colour, symbol and line.
 
     Attributes:
-        slot: the place of its colour in the palette.
-        hollow: whether the symbol is an outline, as of methods that share a colour with another.
+        slot: place of the colour in the palette.
+        light, dark: the colour on a light page and on a dark page.
+        hollow: whether the symbol is only an outline, as for a method that shares its colour with another method.
     """
 
     slot: int
@@ -52,7 +53,7 @@ PALETTE: dict[str, Style] = {
     "dynamic_tanh": Style(7, "#e04197", "#d76792", "x"),
     "batch_renorm": Style(8, "#4e100f", "#a65951", "star"),
 }
-"""In the order in which further methods take the colours again; the baseline keeps its own."""
+"""Styles by method. Further methods share these colours in this order, except the colour of the baseline ``none``."""
 
 PLOTLY_SYMBOLS: dict[Shape, str] = {
     "circle": "circle",
@@ -68,8 +69,10 @@ PLOTLY_SYMBOLS: dict[Shape, str] = {
 
 @cache
 def style_of(method: str) -> Style:
-    """The style of a method: its own, or for further methods one of the palette's, hollow and dotted. Those of other
-    packages take it by their name's hash, so that it does not depend on what else is installed."""
+    """Find the style of a method. A method that is not in the palette shares a colour of it, hollow and dotted.
+
+    Methods of other packages choose the colour by a hash of their name: other installed packages do not change it.
+    """
     if method in PALETTE:
         return PALETTE[method]
     shared = [style for name, style in PALETTE.items() if name != "none"]
@@ -82,7 +85,7 @@ def style_of(method: str) -> Style:
 
 
 def styles_of(methods: Sequence[str]) -> list[Style]:
-    """The styles of lines in one figure: a second one of a method is dotted and hollow, to be told from the first."""
+    """Styles of the lines of one figure. Further lines of the same method are dotted and hollow."""
     styles = map(style_of, methods)
     return [
         replace(style, dash="dot", hollow=True) if method in methods[:k] else style

@@ -1,4 +1,4 @@
-"""Share of a method's seeds that have reached the target, step by step."""
+"""Figure of the share of each method's seeds that have reached the target, over the training steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,11 @@ from normcore.figures.styles import Style, styles_of
 
 @dataclass(frozen=True, slots=True)
 class Stairs:
-    """A method's seeds.
+    """Step curve of a method's seeds.
 
     Attributes:
-        points: step, and the share of seeds that have not reached the target.
+        name: text in the legend.
+        points: (step, share of the seeds that have not reached the target).
     """
 
     name: str
@@ -22,7 +23,7 @@ class Stairs:
 
 
 def survival(stairs: Sequence[Stairs], theme: Theme) -> Figure:
-    """A staircase for each; an open circle at its end stands for seeds that were still below when they ended."""
+    """Draw a step curve for each method. An open circle at its end means that some seeds never reached the target."""
     end = max((step for one in stairs for step, _ in one.points), default=0.0)
     shown = [one for one in stairs if one.points]
     styles = styles_of([one.method for one in shown])

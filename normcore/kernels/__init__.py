@@ -1,6 +1,6 @@
-"""Implementations of a cell's loop over time, and which of them runs where.
+"""Implementations of a cell's loop over time, and the choice between them.
 
-The reference is ``normcore.recurrent.unroll``; a fused kernel is a twin of it with the same signature.
+The reference is ``normcore.recurrent.unroll``; a fused kernel has the same signature and computes the same.
 """
 
 import logging
@@ -23,26 +23,26 @@ from normcore.spec.models.recurrent import RecurrentModel
 log = logging.getLogger(__name__)
 
 Unroll = Callable[..., Unrolled]
-"""``unroll(cell, x, state, t, mask)``."""
+"""An implementation of the loop over time, called as ``unroll(cell, x, state, t, mask)``."""
 
 
 class KernelUnavailable(ValueError):
-    """There is no such kernel for this cell and method on this device."""
+    """The requested kernel does not exist, or does not work, for this cell and method on this device."""
 
 
 def choose(
     kernel: str, cell: RecurrentModel, method: Method, device: torch.device, dtype: torch.dtype
 ) -> tuple[str, Unroll]:
-    """The name of the implementation that runs, and the implementation.
+    """Choose the implementation of the loop over time that runs; return its name and the function.
 
-    Fused kernels for the CPU are compiled here, if that has not been done on this machine yet. Those for CUDA devices
-    have to be tried on a device of that kind before ``auto`` takes them, as ``normbench worker`` does.
+    Fused kernels for the CPU are compiled here, if this machine has no compiled ones yet. ``auto`` takes a fused kernel
+    for a CUDA device only after a trial on a device of the same kind; ``normbench worker`` does the trials.
 
     Args:
-        kernel: ``reference``, ``fused``, or ``auto`` for the fastest there is that is known to work.
+        kernel: ``reference``, ``fused``, or ``auto`` for the fastest implementation that is known to work.
 
     Raises:
-        KernelUnavailable: it was asked for by name, and there is none, or it was tried and is wrong.
+        KernelUnavailable: the kernel was asked for by name, and it does not exist, or a trial found it wrong.
     """
     if kernel == "reference":
         return "reference", unroll
@@ -62,8 +62,8 @@ def choose(
 
 
 def running(model: nn.Module, device: torch.device) -> tuple[str, str | None]:
-    """Kernel that the recurrent networks of a model use, with its instruction set and compiler: ``("fused",
-    "x86-64-v4, g++ 12.2.0")``; ``("reference", None)`` without a fused kernel.
+    """Return the kernel that a model's recurrent networks use, with the instruction set and compiler: for example
+    ``("fused", "x86-64-v4, g++ 12.2.0")``; ``("reference", None)`` without a fused kernel.
     """
     networks = [module for module in model.modules() if isinstance(module, Recurrent)]
     names = {network.kernel for network in networks} or {"reference"}
@@ -76,14 +76,14 @@ def _origin(cell: RecurrentModel, device: torch.device) -> str:
 
 
 def _fused_on(device: torch.device, cell_name: str, dtype: torch.dtype) -> Unroll:
-    """The twin that runs there.
+    """Return the fused kernel for a device.
 
     Raises:
-        ImportError: there is no Triton, or too old a one.
+        ImportError: there is no Triton, or its version does not fit.
         KernelsMissing: there are no compiled kernels for the CPU.
     """
     if device.type == "cuda":
-        from normcore.kernels import gpu  # which imports triton: not everywhere, and not for nothing
+        from normcore.kernels import gpu  # imports triton, which is not installed everywhere and costs time
 
         return gpu.unroll
     cpu.load(cell_name, dtype)
@@ -91,17 +91,17 @@ def _fused_on(device: torch.device, cell_name: str, dtype: torch.dtype) -> Unrol
 
 
 def _failed_on(device: torch.device, cell: RecurrentModel, method: Method, *, needs_trial: bool) -> str | None:
-    """Why the kernels must not run on a device, after what trials on its kind have found.
+    """Return why the fused kernel must not run on a device, by the trials on devices of its kind. None if it may run.
 
     Args:
-        needs_trial: only those run that were tried, and were faster than the reference.
+        needs_trial: refuse also a kernel that was not tried, or was not faster than the reference.
     """
     verdict = gpu_verdicts.verdicts(device).get((CELLS.tag_of(cell), METHODS.tag_of(method)))
     if verdict is not None and verdict.wrong is not None:
         return f"the fused kernel is wrong on this device: {verdict.wrong}"
     if needs_trial and verdict is None:
         what = f"{cell.label} with {method.method}"
-        _warn_once(f"{what} runs by the reference, as nobody tried its kernel on this device; normbench worker does")
+        _warn_once(f"{what} runs by the reference: its kernel was not tried on this device; normbench worker tries it")
         return "the fused kernel was not tried on this kind of device"
     if needs_trial and verdict is not None and not verdict.passed:
         return f"the fused kernel is {verdict} on this device"

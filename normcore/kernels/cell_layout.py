@@ -35,16 +35,17 @@ KINDS: dict[type[nn.Module], NormKind] = {
     BatchNormAtSite: NormKind.BATCH_NORM,
 }
 CELLS = (LSTM, GRU, RNN)
-"""Those that have kernels. A subclass may compute something else, and so may a subclass of a norm."""
+"""Cells that have kernels. Their subclasses have none, because they may compute something else. The same is true of
+norms."""
 
 
 class SiteLayout(NamedTuple):
-    """A place of a cell, and what stands there.
+    """A place of a cell, with the norm and the parameters at this place.
 
     Attributes:
-        name: the module's in the cell.
-        norm: what normalizes; None where only a shift is added, or nothing.
-        gain, shift: its parameters, or None.
+        name: name of the place's module in the cell.
+        norm: the norm; None if only a shift is added, or nothing.
+        gain, shift: parameters of the place, or None.
     """
 
     name: str
@@ -63,14 +64,15 @@ class SiteLayout(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CellLayout:
-    """A cell's normalization.
+    """Layout of a cell's normalization.
 
     Attributes:
-        kind: what all its norms do in this pass.
-        gates: how many summed inputs a unit has.
-        sites: the input's, the recurrent one or that of the sum of both, and the cell's.
-        over_all_steps: what normalizes the input's term before the first step: one affine map, the same at every step.
-        together: whether the input's term is added to the recurrent one before that is normalized.
+        kind: kind of all norms of the cell in this pass.
+        gates: number of summed inputs that a unit has.
+        sites: three sites: the input's term; the recurrent term, or the sum of both terms; the cell c.
+        over_all_steps: norm that is applied to the input's term before the first step; it is the same affine map at
+            every step.
+        together: whether the input's term is added to the recurrent term before the norm.
         per_gate: whether each gate is normalized by itself.
     """
 
@@ -86,8 +88,8 @@ class CellLayout:
 
     @classmethod
     def of(cls, cell: Any) -> "CellLayout | None":
-        """Layout of a cell. None if the cell or one of its norms has no kernels, or if only some norms use the
-        minibatch's statistics.
+        """Find the layout of a cell. None if there are no kernels for the cell or for one of its norms, or if only some
+        norms use the minibatch's statistics.
         """
         summed = not isinstance(getattr(cell, "norm_sum", None), Identity | None)
         names = ("norm_x", "norm_sum" if summed else "norm_h", "norm_c")
@@ -120,12 +122,12 @@ class CellLayout:
 
     @classmethod
     def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> "CellLayout | None":
-        """Layout of a cell in a pass over x (T, B, F). None if no fused kernel computes the pass: no steps, gradients
-        through population statistics, population statistics that float32 cannot hold, norms of which only some use the
-        minibatch's statistics, or shapes that do not fit (the reference raises a clearer error).
+        """Find the layout of a cell in a pass over x (T, B, F). None if no fused kernel computes the pass: no steps,
+        gradients through population statistics, population statistics that float32 cannot hold, only some norms with
+        the minibatch's statistics, or shapes that do not fit (the reference raises a clearer error).
 
         Raises:
-            ValueError: there is one example, and the minibatch decides.
+            ValueError: there is only one example, and the norms use the minibatch's statistics.
         """
         layout = cls.of(cell)
         if layout is None or x.numel() == 0 or not _fits(cell, x, state, mask):
@@ -140,17 +142,17 @@ class CellLayout:
 
     @property
     def has_large_population(self) -> bool:
-        """Tell if the population is in float64 because float32 cannot hold a variance."""
+        """Tell if the population statistics are in float64 because float32 cannot hold a variance."""
         parts = [part for known in self.population() if known is not None for part in known]
         gains = [site.gain for site in self.sites if site.gain is not None]
         return any(part.dtype == torch.float64 for part in parts) and all(g.dtype != torch.float64 for g in gains)
 
     def population(self) -> list[tuple[Tensor, Tensor] | None]:
-        """Population means and variances of each site at every known step, (S, features). None for a site that does not
-        use them.
+        """Return the population's means and variances of each site at every known step, (S, features) each. None for a
+        site that does not use population statistics.
 
         Raises:
-            ValueError: there are none.
+            ValueError: there are no population statistics.
         """
         return [
             site.norm.known_population()

@@ -1,7 +1,7 @@
-"""Verdicts on fused kernels, from trials on the devices of this machine. They are kept in the user's cache directory.
+"""Verdicts on fused kernels, from trials on the devices of this machine. They are stored in the user's cache directory.
 
-A trial is of one cell and method on one kind of device, with these versions of torch, triton and the kernels' sources.
-``normcore.kernels.gpu.check`` makes one; this module needs no triton.
+A trial tests one cell with one method on one kind of device, with the present versions of torch, triton and the
+kernels' sources. ``normcore.kernels.gpu.check`` makes the trials; this module does not need triton.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ import torch
 from pydantic import TypeAdapter
 
 SOURCES = Path(__file__).parent / "gpu"
-MARGIN = 1.1  # by which kernels must be faster: less is noise
+MARGIN = 1.1  # kernels must be faster by this factor: less may be noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,9 @@ class Verdict:
     """Verdict of a trial.
 
     Attributes:
-        wrong: what the kernels compute otherwise than the reference; None if nothing.
-        speedup: the reference's time over theirs, the least of what was timed; None if they are wrong.
+        wrong: which result of the kernels differs from the reference; None if all agree.
+        speedup: the reference's time divided by the kernels' time, the smallest of all timings; None if the kernels are
+            wrong.
     """
 
     wrong: str | None
@@ -53,8 +54,8 @@ class Stored:
     """Content of the file of verdicts.
 
     Attributes:
-        tried: what the verdicts are about.
-        verdicts: by the tags of a cell and of a method, with a space between.
+        tried: device, versions and sources that the verdicts hold for.
+        verdicts: verdicts by the tags of a cell and of a method, separated by a space.
     """
 
     tried: dict[str, str]
@@ -65,7 +66,7 @@ STORED = TypeAdapter(Stored)
 
 
 def verdicts(device: torch.device) -> Mapping[Pair, Verdict]:
-    """Verdicts on devices of this kind. A file that cannot be read counts as empty."""
+    """Read the verdicts on kernels for devices of this kind. A file that cannot be read counts as empty."""
     try:
         stored = STORED.validate_json(_place(device).read_bytes(), strict=True)
         return {_pair(name): found for name, found in stored.verdicts.items()}
@@ -74,7 +75,7 @@ def verdicts(device: torch.device) -> Mapping[Pair, Verdict]:
 
 
 def summary(device: torch.device) -> str:
-    """Summary of the verdicts in a line: ``14 of 15 are right and faster than the reference; gru with none is wrong:
+    """Describe the verdicts in one line: ``14 of 15 are right and faster than the reference; gru with none is wrong:
     …``.
     """
     known = verdicts(device)
@@ -84,7 +85,7 @@ def summary(device: torch.device) -> str:
 
 
 def keep(device: torch.device, pair: Pair, verdict: Verdict) -> None:
-    """Add a verdict to what is known, on the disk; the caller is ``alone``.
+    """Add a verdict to the file of verdicts. Call this function only inside ``alone``.
 
     Raises:
         OSError: the cache directory cannot be written.
@@ -98,7 +99,8 @@ def keep(device: torch.device, pair: Pair, verdict: Verdict) -> None:
 
 @contextmanager
 def alone(device: torch.device) -> Iterator[None]:
-    """Wait until no other process on this machine tries kernels on devices of this kind.
+    """Wait until no other process on this machine tries kernels on devices of this kind, and keep others out inside
+    this context.
 
     Raises:
         OSError: the cache directory cannot be written.
@@ -120,7 +122,7 @@ def _place(device: torch.device) -> Path:
 
 
 def _tried(device: torch.device) -> dict[str, str]:
-    """Key of a verdict: the device, sources and versions that it holds for."""
+    """Return what a verdict depends on: the device, the sources and the versions."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     try:
         triton = version("triton")

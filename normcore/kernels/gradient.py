@@ -8,10 +8,10 @@ import torch
 
 
 def taken_once(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """The backward pass of a ``torch.autograd.Function`` whose gradients have no gradients.
+    """Decorate the backward pass of a ``torch.autograd.Function`` whose gradients cannot be differentiated again.
 
     Raises:
-        RuntimeError: by the pass, where the graph of the gradients is asked for (``create_graph=True``).
+        RuntimeError: raised by the pass if a graph of the gradients is asked for (``create_graph=True``).
     """
 
     @wraps(backward)

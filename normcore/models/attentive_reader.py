@@ -1,6 +1,7 @@
-"""The attentive reader (Hermann et al. 2015, arXiv:1506.03340, section 3) as the authors of RBN have it (section 5.4).
+"""The attentive reader (Hermann et al. 2015, arXiv:1506.03340, section 3), in the form of RBN section 5.4.
 
-Shapes: T words of a text, Q words of a question, B examples, D numbers of a word read, H hidden units, V words known.
+Shapes: T words of a text, Q words of a question, B examples, D numbers for a word that was read, H hidden units, V
+words in the vocabulary.
 """
 
 import torch
@@ -14,9 +15,10 @@ from normcore.spec.models import attentive_reader as spec
 
 
 class AttentiveReader(nn.Module):
-    """Answer a question on a text: logits over the vocabulary.
+    """Model that answers a question on a text: logits over the vocabulary.
 
-    The authors' code adds the LSTMs' bias twice; here it is there once, starts at 0 likewise, and learns half as fast.
+    The authors' code adds the bias of the LSTMs twice. Here the bias is added once; it starts at 0, too, and learns
+    half as fast.
     """
 
     def __init__(self, build: Build, options: spec.AttentiveReaderModel, words: int) -> None:
@@ -55,7 +57,7 @@ class AttentiveReader(nn.Module):
             nn.init.normal_(self.output.weight)
 
     def forward(self, text: Words, question: Words) -> Tensor:
-        """Logits (B, V) of the answer."""
+        """Compute the logits (B, V) of the answer to ``question`` on ``text``."""
         text, question = self._padded(text), self._padded(question)
         d = self._read(self.text, text)  # (T, B, D)
         u = self._last(question)  # (B, D)
@@ -68,7 +70,7 @@ class AttentiveReader(nn.Module):
         return logits
 
     def attention(self, text: Words, question: Words) -> Tensor:
-        """Attention to each word of the text, (T, B); each example's adds up to 1."""
+        """Compute the attention (T, B) to each word of the text; it adds up to 1 over the words of an example."""
         text, question = self._padded(text), self._padded(question)
         return self._attention(self._read(self.text, text), self._last(question), text.there)
 
@@ -76,7 +78,7 @@ class AttentiveReader(nn.Module):
         return words.cycled() if self.options.padding == "cyclic" else words
 
     def _attention(self, d: Tensor, u: Tensor, there: Tensor) -> Tensor:
-        """alpha, from m_t = tanh(W_d d_t + b + W_q u + s_t), s_t = (A d_t)' (A u)."""
+        """Compute alpha (T, B) from m_t = tanh(W_d d_t + b + W_q u + s_t), with s_t = (A d_t)' (A u)."""
         s = torch.einsum("tbh,bh->tb", self.similarity(d), self.similarity(u))
         steps, batch, _ = d.shape
         of_text = self._map("attend_text", d.flatten(0, 1)).view(steps, batch, -1)
@@ -85,7 +87,8 @@ class AttentiveReader(nn.Module):
         return logits.masked_fill(~there, -torch.inf).softmax(0)
 
     def _map(self, name: str, a: Tensor) -> Tensor:
-        """W a, normalized where the method has this place, and then the bias, if it has one."""
+        """Compute W a with the linear map ``name``, normalize it if the method has this place, and add the bias if the
+        map has one."""
         linear = self.get_submodule(name)
         assert isinstance(linear, nn.Linear)
         normalized: Tensor = self.norms[name](F.linear(a, linear.weight))
@@ -97,14 +100,14 @@ class AttentiveReader(nn.Module):
         return y
 
     def _last(self, question: Words) -> Tensor:
-        """Reading of the question after its last word, and backwards after its first (B, D)."""
+        """Return the question's last states (B, D): forwards after the last word, backwards after the first word."""
         _, end = self.question(self.dropout(self.embedding(question.codes)), question.lengths, longest=question.longest)
         return torch.cat([state.h for state in end.cells], -1)
 
 
 def _repeat(model: nn.Module) -> None:
-    """Have every matrix or block of a gate equal the first one of its shape, as a factor of a row of inputs: the
-    embedding is V x D there, the readout H x V."""
+    """Make every matrix, and every gate's block, equal to the first one of the same shape. The shape is that of the
+    right factor in inputs times weight: the embedding is V x D, the readout H x V."""
     first: dict[tuple[int, ...], Tensor] = {}
     for name, parameter in model.named_parameters():
         if parameter.dim() != 2 or name.startswith("norms"):

@@ -1,4 +1,4 @@
-"""Inputs to the building of a model: the parts of a spec for its recurrent networks, norms and weights."""
+"""Build the normalized parts of a model: recurrent networks, cells, norms and weights."""
 
 from dataclasses import dataclass
 
@@ -16,13 +16,13 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """Building of a model: where it will run, and its normalization.
+    """Builder of the parts of a model. It knows the normalization, and where the model will run.
 
     Attributes:
-        options: the spec's model, of the family that the task takes.
+        options: the options of the spec's model, of the family that the task takes.
         norm: the normalization's options.
-        kernel: which implementation of the loop over time is asked for.
-        device, dtype: where and in what precision it is going to run.
+        kernel: the requested kernel: the implementation of the loop over time.
+        device, dtype: the device and the precision in which the model will run.
     """
 
     options: Model
@@ -32,10 +32,10 @@ class Build:
     dtype: torch.dtype
 
     def recurrent(self, options: RecurrentModel, input_size: int) -> Recurrent:
-        """A recurrent network, normalized inside its cells if the method has a place there.
+        """Build a recurrent network, normalized inside its cells if the method has a place there.
 
         Raises:
-            KernelUnavailable: there is no such kernel for it.
+            KernelUnavailable: the requested kernel does not exist for this network.
         """
         has_a_place = not options.places.isdisjoint(self.norm.takes)
         norm = self.norm.within(options.places) if has_a_place else NoNorm()
@@ -43,20 +43,20 @@ class Build:
         return Recurrent(options, input_size, norm, kernel, unroll)
 
     def cell(self, options: RecurrentModel, input_size: int) -> Cell[State]:
-        """One normalized cell, for a network that goes step by step: see ``normcore.recurrent.step_by_step``."""
+        """Build one normalized cell, for a network that goes step by step: see ``normcore.recurrent.step_by_step``."""
         return cells.build(options, input_size, norms.build(self.norm))
 
     def norm_at(self, place: Place, shape: tuple[int, ...]) -> nn.Module:
-        """Norm of the summed inputs of a layer of ``shape``, (F) or (C, H, W); the identity where the method does
-        not stand. Called with (B, *shape).
+        """Build the norm of the summed inputs of a layer of ``shape``, (F) or (C, H, W); the identity if the method
+        has no norm at this place. The norm is called with (B, *shape).
         """
         return norms.build(self.norm).layer(shape) if self.norm.stands_at(place) else nn.Identity()
 
     def parametrize(self, place: Place, module: nn.Module, *matrices: str) -> None:
-        """Give matrices of a layer the method's parametrization, if it has one and stands there."""
+        """Give the named matrices of a layer the method's parametrization, if the method has one at this place."""
         if self.norm.stands_at(place):
             norms.build(self.norm).parametrize(module, *matrices)
 
     def attention(self, size: int) -> nn.Module:
-        """Attention module that compares queries (..., Q, size) with keys (..., K, size)."""
+        """Build the attention module that compares queries (..., Q, size) with keys (..., K, size)."""
         return norms.build(self.norm).attention(size)

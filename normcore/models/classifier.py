@@ -1,6 +1,6 @@
-"""One label for a whole sequence (RBN section 5.1).
+"""Classifier that gives one label to a whole sequence (RBN section 5.1).
 
-T steps, B sequences, F inputs a step, H hidden units, C classes.
+Shapes: T steps, B sequences, F inputs a step, H hidden units, C classes.
 """
 
 import torch
@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from normcore.models.readout import orthogonal_readout
 from normcore.recurrent import Recurrent, RecurrentState
 
-EVALUATION_EXAMPLES = 1000  # whole sequences in one piece, where a method takes its statistics over time
-EVALUATION_STEPS = 56  # in one piece when there is no gradient: thousands of images at once must fit into memory
+EVALUATION_EXAMPLES = 1000  # whole sequences read at once in evaluation, if the method's statistics are over time
+EVALUATION_STEPS = 56  # steps read at once if there is no gradient: thousands of images must fit into memory
 
 
 class SequenceClassifier(nn.Module):
-    """logits = W_y h + b_y, where h is the state that has read the whole sequence.
+    """Classifier of sequences: logits = W_y h + b_y, where h is the state that has read the whole sequence.
 
-    That is the state after the last step and, if the model reads backwards too, the backward state at the first.
+    h is the state after the last step and, if the model also reads backwards, the backward state at the first step.
     """
 
     def __init__(self, recurrent: Recurrent, num_classes: int) -> None:
@@ -25,7 +25,7 @@ class SequenceClassifier(nn.Module):
         self.readout = orthogonal_readout(recurrent.hidden_size * recurrent.directions, num_classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, C) of sequences x (T, B, F)."""
+        """Compute logits (B, C) of sequences x (T, B, F)."""
         if self.recurrent.directions == 2 or torch.is_grad_enabled():
             read = self._read(x)
         elif self.recurrent.whole_sequences:
@@ -36,7 +36,8 @@ class SequenceClassifier(nn.Module):
         return logits
 
     def _read(self, x: Tensor) -> Tensor:
-        """(B, D H). Of the state rather than the outputs, whose gradient would be one of all steps, full of zeros."""
+        """Return the last states (B, D H). Do not take them from the outputs: the outputs' gradient would cover all
+        steps and be full of zeros."""
         _, state = self.recurrent(x)
         return torch.cat([end.h for end in state.cells[-self.recurrent.directions :]], -1)
 

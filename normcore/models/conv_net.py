@@ -11,17 +11,16 @@ from normcore.models.build import Build
 from normcore.models.layers import NormalizedConv, NormalizedLinear
 from normcore.spec.models import conv_net as spec
 
-SLOPE = 0.1  # of leaky ReLU below 0
+SLOPE = 0.1  # slope of leaky ReLU below 0
 
 
 class ConvNet(nn.Module):
-    """Stages of 3 x 3 convolutions with 2 x 2 max pooling and dropout, a head of three convolutions, the mean over all
-    places, and a linear output.
+    """Convolutional network: stages of 3 x 3 convolutions with 2 x 2 max pooling and dropout, a head of three
+    convolutions, the mean over all places, and a linear output.
 
-    The paper's Table 3: 3 x 96, 3 x 192, then 192 (3 x 3, without padding), 192 and 192 (1 x 1).
+    The channels in the paper's Table 3: 3 x 96, 3 x 192, then 192 (3 x 3, without padding), 192 and 192 (1 x 1).
 
-    Deviation: dropout drops activations after pooling, as the table has it; noise is added to training images by the
-    model.
+    Deviation: dropout drops activations after pooling, as in the table; the model adds the noise to training images.
     """
 
     def __init__(self, build: Build, options: spec.ConvNet, shape: tuple[int, int, int], num_classes: int) -> None:
@@ -42,7 +41,7 @@ class ConvNet(nn.Module):
         self.output = NormalizedLinear(build, "output", options.head_channels, num_classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, classes) of images x (B, C, H, W)."""
+        """Compute logits (B, classes) of images x (B, C, H, W)."""
         if self.training and self.input_noise:
             x = x + self.input_noise * torch.randn_like(x)
         for stage in self.stages:

@@ -1,4 +1,4 @@
-"""DRAW (Gregor et al. 2015, arXiv:1502.04623, equation numbers are its own; LN section 6.4).
+"""DRAW (Gregor et al. 2015, arXiv:1502.04623, with the equation numbers of that paper; LN section 6.4).
 
 Shapes: T glimpses, B images of S x S pixels, H hidden units, Z latent numbers.
 """
@@ -17,11 +17,11 @@ from normcore.spec.models import draw as spec
 
 
 class Drawn(NamedTuple):
-    """Results of drawing images.
+    """Result of encoding images and painting them again.
 
     Attributes:
-        canvas: (B, S, S), the logits of their pixels after the last glimpse.
-        kl: (B), what the latent numbers of all glimpses cost, in nats (Eq. 10, 11).
+        canvas: (B, S, S), the logits of the pixels after the last glimpse.
+        kl: (B), the cost of the latent numbers of all glimpses, in nats (Eq. 10, 11).
     """
 
     canvas: Tensor
@@ -29,7 +29,8 @@ class Drawn(NamedTuple):
 
 
 class Painted(NamedTuple):
-    """The canvas (B, S, S) after a glimpse, where it was painted, and what its latent numbers cost, (B) nats."""
+    """Result of one glimpse: the canvas (B, S, S) after it, where the canvas was painted, and the cost (B) of the
+    glimpse's latent numbers in nats."""
 
     canvas: Tensor
     at: Attention
@@ -37,9 +38,10 @@ class Painted(NamedTuple):
 
 
 class Draw(nn.Module):
-    """A canvas that an LSTM paints on, glimpse by glimpse, from latent numbers that another one drew out of the image.
+    """DRAW model: one LSTM encodes an image as latent numbers, another LSTM paints a canvas from these, glimpse by
+    glimpse.
 
-    Deviations: no peepholes (LN Eq. 29-31 have none); the forget gates' biases start at 0 as all others do.
+    Deviations: no peepholes (LN Eq. 29-31 have none); the biases of the forget gates start at 0, as all other biases.
     """
 
     def __init__(self, build: Build, options: spec.DrawModel, side: int) -> None:
@@ -56,7 +58,7 @@ class Draw(nn.Module):
         self.patch = _linear(hidden, options.write_size**2)
 
     def noise(self, examples: int, generator: torch.Generator | None = None) -> Tensor:
-        """Standard normal numbers (T, B, Z) for so many images, by torch's global generator unless another is given."""
+        """Draw standard normal numbers (T, B, Z) for ``examples`` images, by default from torch's global generator."""
         weight = self.mean.weight
         shape = (self.options.glimpses, examples, self.options.latent_size)
         return torch.randn(shape, generator=generator, device=weight.device, dtype=weight.dtype)
@@ -70,7 +72,7 @@ class Draw(nn.Module):
         return Drawn(canvas, kl)
 
     def glimpses(self, images: Tensor, noise: Tensor) -> Iterator[Painted]:
-        """Draw the images step by step."""
+        """Encode the images and paint them again, and yield the result of each glimpse."""
         canvas = torch.zeros_like(images)
         encoded, decoded = self.encoder.initial_state(len(images)), self.decoder.initial_state(len(images))
         with step_by_step(self.encoder) as encode, step_by_step(self.decoder) as decode:
@@ -87,7 +89,7 @@ class Draw(nn.Module):
 
     @torch.no_grad()
     def generate(self, noise: Tensor) -> Iterator[Tensor]:
-        """The canvas (B, S, S) after each glimpse, of images that it makes up from the latent numbers (T, B, Z)."""
+        """Generate new images from the latent numbers (T, B, Z), and yield the canvas (B, S, S) after each glimpse."""
         examples = noise.shape[1]
         canvas = noise.new_zeros(examples, self.side, self.side)
         decoded = self.decoder.initial_state(examples)
@@ -98,7 +100,8 @@ class Draw(nn.Module):
                 yield canvas
 
     def _read(self, images: Tensor, error: Tensor, h: Tensor) -> Tensor:
-        """Both patches (B, 2 N N) of image and error."""
+        """Read the same patch from the images and from the error, together (B, 2 N N), with the attention given by
+        h."""
         size = self.options.read_size
         at = Attention.of(self.read_attention(h), self.side, size)
         return read(torch.stack([images, error], 1), at, size).flatten(1)

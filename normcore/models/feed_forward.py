@@ -14,10 +14,10 @@ from normcore.spec.models import feed_forward as spec
 
 
 class FeedForward(nn.Module):
-    """a = norm(W x) + b; h = max(a, 0) for each hidden layer; logits = norm(W h) + b.
+    """Fully connected network: a = norm(W x) + b; h = max(a, 0) for each hidden layer; logits = norm(W h) + b.
 
-    LN section 6.6 has layer norm at the hidden layers alone, batch norm at the output layer, too. Weights start as He
-    et al. 2015 say, biases at 0; the paper does not.
+    In LN section 6.6, layer norm is only at the hidden layers; batch norm is at the output layer, too. Weights start
+    as in He et al. 2015, biases at 0; LN does not say how they start.
     """
 
     def __init__(self, build: Build, options: spec.FeedForward, input_size: int, num_classes: int) -> None:
@@ -29,7 +29,7 @@ class FeedForward(nn.Module):
         self.output = NormalizedLinear(build, "output", sizes[-1], num_classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, C) of x (B, ...), read as vectors of F numbers."""
+        """Compute logits (B, C) of x (B, ...), which is flattened to vectors of F numbers."""
         h = x.flatten(1)
         for layer in self.layers:
             h = functional.relu(layer(h))

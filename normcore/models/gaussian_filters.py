@@ -9,19 +9,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-WIDEST = 10.0  # log stride, in parts of the image
-FAR, FARTHEST = 1e3, 1e18  # pixels; of a filter that is farthest, all weight is on one pixel
-EXTREME = 20.0  # log variance and log intensity, below and above 0
+WIDEST = 10.0  # bound of log stride, in parts of the image
+FAR, FARTHEST = 1e3, 1e18  # pixels; a filter at FARTHEST has all its weight on one pixel
+EXTREME = 20.0  # bound of |log variance| and |log intensity|
 
 
 class Attention(NamedTuple):
     """Place of a grid of N x N filters, in pixels counted from 1; each field is (B).
 
     Attributes:
-        x, y: its centre.
-        stride: from one filter to the next.
-        variance: of each filter.
-        intensity: gamma, by which what is seen is multiplied.
+        x, y: centre of the grid.
+        stride: distance from one filter to the next.
+        variance: variance of each filter.
+        intensity: gamma, the factor of what is read.
     """
 
     x: Tensor
@@ -32,12 +32,12 @@ class Attention(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Tensor, side: int, size: int) -> "Attention":
-        """Attention from the five numbers (B, 5) that the decoder gives, for ``size`` x ``size`` filters (Eq. 21-24).
+        """Compute the attention from the decoder's five numbers (B, 5), for ``size`` x ``size`` filters (Eq. 21-24).
 
-        One filter has no stride; where the paper divides by N - 1, it is taken to be 1.
+        The paper divides by N - 1; with a single filter (N = 1), this divisor is taken to be 1.
 
-        Deviation: log variance and log stride are bounded, where a filter is by far narrower than a pixel, wider than
-        the image or outside it, and log intensity is, so that none of them overflows.
+        Deviation: log variance, log stride and log intensity are bounded, so that they do not overflow. At the bounds
+        of log variance and log stride a filter is far narrower than a pixel, wider than the image, or outside it.
         """
         x, y, log_variance, log_stride, log_intensity = numbers.unbind(1)  # Eq. 21
         return cls(
@@ -50,10 +50,11 @@ class Attention(NamedTuple):
 
 
 def filters(centre: Tensor, stride: Tensor, variance: Tensor, size: int, side: int) -> Tensor:
-    """F (B, N, S): row i is a Gaussian around the mean of filter i, whose weights add up to 1 (Eq. 19, 20, 25, 26).
+    """Compute F (B, N, S): row i is a Gaussian around the mean of filter i, with weights that add up to 1 (Eq. 19, 20,
+    25, 26).
 
-    Deviation: it is computed as a softmax, so that a filter far outside the image does not divide by 0. Of the squared
-    distance from such a filter only what differs between the pixels enters, as it would overflow.
+    Deviation: F is computed as a softmax, so that a filter far outside the image does not cause a division by 0. The
+    squared distance from such a filter would overflow, so only the part that differs between the pixels is computed.
     """
     i = torch.arange(1, size + 1, device=centre.device, dtype=centre.dtype)
     mean = centre.clamp(-FARTHEST, FARTHEST).unsqueeze(1) + (i - size / 2 - 0.5) * stride.unsqueeze(
@@ -62,19 +63,19 @@ def filters(centre: Tensor, stride: Tensor, variance: Tensor, size: int, side: i
     a = torch.arange(1, side + 1, device=centre.device, dtype=centre.dtype)
     nearest = torch.where(mean.abs() > FAR, mean.clamp(1, side), mean).detach().unsqueeze(2)
     away = a - mean.unsqueeze(2)
-    squares = (a - nearest) * (away + (nearest - mean.unsqueeze(2)))  # less (mean - nearest)^2
+    squares = (a - nearest) * (away + (nearest - mean.unsqueeze(2)))  # minus (mean - nearest)^2, equal for all pixels
     exponent = -squares / (2 * variance.view(-1, 1, 1))
     return exponent.softmax(-1)  # Eq. 25, 26
 
 
 def read(images: Tensor, at: Attention, size: int) -> Tensor:
-    """gamma F_Y x F_X' (B, C, N, N) of images (B, C, S, S) (Eq. 27)."""
+    """Read patches gamma F_Y x F_X' (B, C, N, N) from images x (B, C, S, S) (Eq. 27)."""
     f_x, f_y = _both(at, size, images.shape[-1])
     return at.intensity.view(-1, 1, 1, 1) * (f_y.unsqueeze(1) @ images @ f_x.mT.unsqueeze(1))
 
 
 def write(patch: Tensor, at: Attention, side: int) -> Tensor:
-    """1 / gamma F_Y' w F_X (B, S, S) of a patch w (B, N, N) (Eq. 29)."""
+    """Write a patch w (B, N, N) to an image: 1 / gamma F_Y' w F_X (B, S, S) (Eq. 29)."""
     f_x, f_y = _both(at, patch.shape[-1], side)
     return (f_y.mT @ patch @ f_x) / at.intensity.view(-1, 1, 1)
 

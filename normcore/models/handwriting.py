@@ -1,6 +1,8 @@
-"""Handwriting synthesis (Graves 2013, arXiv:1308.0850, section 5; equation numbers are its own; LN section 6.5).
+"""Handwriting synthesis (Graves 2013, arXiv:1308.0850, section 5, with the equation numbers of that paper; LN section
+6.5).
 
-Shapes: T points, B examples, U characters, V kinds of them, H hidden units, M components. A point is (dx, dy, end).
+Shapes: T points, B examples, U characters, V kinds of characters, H hidden units, M components. A point is
+(dx, dy, end).
 """
 
 import math
@@ -34,14 +36,15 @@ class Text(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The next point (B, 3), and what was seen of the text when it was drawn."""
+    """A drawn point (B, 3), and the window on the text at that point."""
 
     point: Tensor
     window: Window
 
 
 class Handwriting(nn.Module):
-    """Three LSTMs one above the other, a window that the first one moves over the text, and a mixture density.
+    """Handwriting model: three LSTMs one above the other, a window that the first LSTM moves over the text, and a
+    mixture density for the next point.
 
     Deviations: no peepholes, as in LN Eq. 20-22.
     """
@@ -55,16 +58,16 @@ class Handwriting(nn.Module):
         self.above = nn.ModuleList(build.recurrent(options.recurrent, inputs + hidden) for _ in range(spec.LAYERS - 1))
         self.window = nn.Linear(hidden, spec.OF_GAUSSIAN * options.gaussians)
         with torch.no_grad():
-            self.window.bias[-options.gaussians :] += math.log(options.advance)  # of Eq. 51
+            self.window.bias[-options.gaussians :] += math.log(options.advance)  # bias of the advance in Eq. 51
         self.output = nn.Linear(spec.LAYERS * hidden, options.outputs)
 
     def forward(self, points: Tensor, lengths: Tensor, longest: int, text: Text) -> Tensor:
-        """Parameters of the mixture of each next point, (T, B, 6 M + 1).
+        """Compute the parameters (T, B, 6 M + 1) of the mixture for each next point.
 
         Args:
             points: (T, B, 3).
-            lengths: (B), points that each example has; the others are padding.
-            longest: the largest of them.
+            lengths: (B), the number of points of each example; the points after them are padding.
+            longest: the largest of ``lengths``.
         """
         h, windows = self._below(points, lengths, text)
         w = torch.stack([window.value for window in windows])
@@ -76,11 +79,11 @@ class Handwriting(nn.Module):
         return numbers
 
     def windows(self, points: Tensor, lengths: Tensor, text: Text) -> list[Window]:
-        """Windows on the text at each point."""
+        """Compute the window on the text at each point."""
         return self._below(points, lengths, text)[1]
 
     def _below(self, points: Tensor, lengths: Tensor, text: Text) -> tuple[Tensor, list[Window]]:
-        """h of the first layer at each point (T, B, H), and the window that it moves."""
+        """Compute h of the first layer (T, B, H), and the window on the text that it moves, at each point."""
         state: State = self.first.initial_state(points.shape[1])
         window = Window.before(text.characters, self.options.gaussians)
         states, windows = [], []
@@ -98,11 +101,11 @@ class Handwriting(nn.Module):
     def write(
         self, text: Text, first: Tensor, generator: torch.Generator, most: int, bias: float = 0.0
     ) -> Iterator[Written]:
-        """Draw points until each text is written, and at most so many (section 5.3).
+        """Draw points until all texts are written, but not more than ``most`` points (section 5.3).
 
         Args:
-            first: the point (3) that all lines begin with, which is given and not drawn.
-            bias: neatness, as ``PenMixture.of`` has it.
+            first: the first point (3) of every line, which is given and not drawn.
+            bias: how neat the writing is, see ``PenMixture.of``.
         """
         batch = len(text.lengths)
         below: State = self.first.initial_state(batch)

@@ -1,6 +1,6 @@
-"""The next symbol after every symbol (RBN section 5.2).
+"""Language model: the next symbol after every symbol (RBN section 5.2).
 
-T steps, B sequences, V symbols, H hidden units.
+Shapes: T steps, B sequences, V symbols, H hidden units.
 """
 
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from normcore.recurrent import Recurrent, RecurrentState
 
 
 class LanguageModel(nn.Module):
-    """logits_t = W_y h_t + b_y, with one-hot symbols as input."""
+    """Language model: logits_t = W_y h_t + b_y, with one-hot symbols as input."""
 
     def __init__(self, recurrent: Recurrent, num_symbols: int) -> None:
         super().__init__()
@@ -20,7 +20,8 @@ class LanguageModel(nn.Module):
         self.readout = orthogonal_readout(recurrent.hidden_size, num_symbols)
 
     def forward(self, symbols: Tensor, state: RecurrentState | None = None) -> tuple[Tensor, RecurrentState]:
-        """Logits (T, B, V) for what follows each of the symbols (T, B), and the state to go on from."""
+        """Compute logits (T, B, V) of the symbol after each of the symbols (T, B), and the last state, to go on
+        from."""
         x = F.one_hot(symbols, self.num_symbols).to(self.readout.weight.dtype)
         y, state = self.recurrent(x, state=state)
         return self.readout(y), state

@@ -14,7 +14,7 @@ from normcore.spec.models.model import Place
 
 
 class NormalizedLinear(nn.Module):
-    """norm(W x) + b: (B, F) -> (B, units); b is the norm's own shift where it has one."""
+    """Linear layer with a norm, norm(W x) + b: (B, F) -> (B, units). If the norm has a shift, b is that shift."""
 
     def __init__(self, build: Build, place: Place, inputs: int, units: int) -> None:
         super().__init__()
@@ -30,11 +30,12 @@ class NormalizedLinear(nn.Module):
 
 
 class NormalizedConv(nn.Module):
-    """norm(W * x) + b: (B, C, H, W) -> (B, channels, H', W'); b is the norm's own shift where it has one.
+    """Convolution with a norm, norm(W * x) + b: (B, C, H, W) -> (B, channels, H', W'). If the norm has a shift, b is
+    that shift.
 
     Args:
-        shape: of the input, (C, H, W); the attribute ``shape`` is the output's.
-        padding: 1 keeps the size of an image under a 3 x 3 kernel, 0 takes its border off.
+        shape: shape of the input, (C, H, W); the attribute ``shape`` is the shape of the output.
+        padding: 1 keeps the size of an image under a 3 x 3 kernel, 0 cuts off the image's border.
     """
 
     def __init__(
@@ -56,13 +57,13 @@ class NormalizedConv(nn.Module):
 
 
 def _bias_after(norm: nn.Module, features: int) -> nn.Parameter | None:
-    """b, where there is a norm without a shift of its own."""
+    """Make the bias b that follows a norm without a shift. None if the norm has a shift, or is the identity."""
     shifts = isinstance(norm, nn.Identity) or getattr(norm, "bias", None) is not None
     return None if shifts else nn.Parameter(torch.zeros(features))
 
 
 def _initialize_(layer: nn.Linear | nn.Conv2d, nonlinearity: Literal["relu", "leaky_relu"]) -> None:
-    """He et al. 2015: normal weights of variance 2 / inputs; biases of 0."""
+    """Initialize a layer as in He et al. 2015: normal weights of variance 2 / inputs; biases of 0."""
     nn.init.kaiming_normal_(layer.weight, nonlinearity=nonlinearity)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)

@@ -13,11 +13,12 @@ from normcore.models.words import Words
 from normcore.spec.models import order_embedding as spec
 
 MARGIN = 0.05
-DIFFERENCES = 1 << 22  # numbers that are held at once: few enough for a cache
+DIFFERENCES = 1 << 22  # differences in memory at once: few enough for a cache
 
 
 class OrderEmbedding(nn.Module):
-    """Captions, more general than what they describe, stand below their images in every dimension."""
+    """Embeddings of captions and images. A caption is more general than its image, so it lies below the image in every
+    dimension."""
 
     def __init__(self, build: Build, options: spec.OrderEmbeddingModel, words: int, features: int) -> None:
         super().__init__()
@@ -27,17 +28,17 @@ class OrderEmbedding(nn.Module):
         nn.init.zeros_(self.image.bias)
 
     def placed_captions(self, words: Words) -> Tensor:
-        """(B, H), of length 1, no number below 0."""
+        """Embed captions as vectors (B, H) of length 1 without negative numbers."""
         return functional.normalize(self.captions(words), dim=1).abs()
 
     def placed_images(self, features: Tensor) -> Tensor:
-        """(B, H) of features (B, F), likewise."""
+        """Embed the features (B, F) of images as vectors (B, H) of length 1 without negative numbers."""
         return functional.normalize(self.image(functional.normalize(features, dim=1)), dim=1).abs()
 
 
 def energy(captions: Tensor, images: Tensor) -> Tensor:
-    """E(s, i) = sum max(0, s - i)^2 (C, I) of every caption (C, H) with every image (I, H): how far the order is
-    violated (Vendrov et al., Eq. 2)."""
+    """Compute E(s, i) = sum max(0, s - i)^2 (C, I) of every caption s (C, H) with every image i (I, H). E measures how
+    much the pair violates the order (Vendrov et al., Eq. 2)."""
     at_once = max(1, DIFFERENCES // (images.numel() or 1))
     return torch.cat(
         [(some.unsqueeze(1) - images.unsqueeze(0)).relu().square().sum(2) for some in torch.split(captions, at_once)]
@@ -45,8 +46,9 @@ def energy(captions: Tensor, images: Tensor) -> Tensor:
 
 
 def contrastive_loss(captions: Tensor, images: Tensor) -> Tensor:
-    """Sum over pairs of max(0, MARGIN + E(s, i) - E(s', i)) and max(0, MARGIN + E(s, i) - E(s, i')), s' and i' the
-    others of the minibatch (Vendrov et al., Eq. 3; LN section 6.1)."""
+    """Sum max(0, MARGIN + E(s, i) - E(s', i)) and max(0, MARGIN + E(s, i) - E(s, i')) over all pairs of a caption s and
+    its image i, where s' and i' are the other captions and images of the minibatch (Vendrov et al., Eq. 3; LN section
+    6.1)."""
     e = energy(captions, images)
     own = e.diagonal()
     others = ~torch.eye(len(e), dtype=torch.bool, device=e.device)

@@ -1,7 +1,7 @@
 """A mixture density over the next move of a pen (Graves 2013, arXiv:1308.0850, section 4.1).
 
-Shapes: any number of axes (...), M components. A point is (dx, dy, end): the offset from the last one, and whether it
-is a stroke's last.
+Shapes: any number of axes (...), M components. A point is (dx, dy, end): the offset from the previous point, and
+whether a stroke ends with this point.
 """
 
 import math
@@ -12,12 +12,12 @@ from torch import Tensor
 from torch.nn import functional
 
 LOG_2_PI = math.log(2 * math.pi)
-LOG_LARGEST = 40.0  # of a deviation in standard units, whose square float32 can still add up
-EXTREME = 170.0  # of -log sigma and atanh rho in float64
+LOG_LARGEST = 40.0  # log of a deviation in standard units: float32 can still add up squares of smaller ones
+EXTREME = 170.0  # bound of -log sigma and |atanh rho| in float64
 
 
 class PenMixture(NamedTuple):
-    """Prediction of the next point.
+    """Mixture density that predicts the next point.
 
     Attributes:
         log_weights: log pi (..., M).
@@ -34,10 +34,10 @@ class PenMixture(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Tensor, bias: float = 0.0) -> "PenMixture":
-        """Mixture from the network's numbers (..., 6 M + 1): Eq. 18-22.
+        """Make the mixture from the network's numbers (..., 6 M + 1): Eq. 18-22.
 
         Args:
-            bias: makes what is drawn neater, at the price of variety (Eq. 61, 62); 0 is the model itself.
+            bias: larger values make drawn points neater and less varied (Eq. 61, 62); 0 is the model itself.
         """
         components = numbers.shape[-1] // 6
         lift, weights, mean, log_deviation, correlation = torch.split(
@@ -53,13 +53,13 @@ class PenMixture(NamedTuple):
         )
 
     def cost(self, points: Tensor) -> Tensor:
-        """-log Pr (...) of points (..., 3), in nats: Eq. 26.
+        """Compute -log Pr (...) of points (..., 3), in nats: Eq. 26.
 
-        1 / (1 - rho^2) is cosh^2(atanh rho), and Z / (1 - rho^2) = z_1^2 + (z_2 - rho z_1)^2 / (1 - rho^2): no
-        difference of nearly equal numbers where rho is near 1.
+        1 / (1 - rho^2) is cosh^2(atanh rho), and Z / (1 - rho^2) = z_1^2 + (z_2 - rho z_1)^2 / (1 - rho^2). So no
+        difference of nearly equal numbers arises if rho is near 1.
 
-        Where squares could overflow it is computed in float64, which on a GPU is always, so that nobody waits for it.
-        Deviation: there, sigma is at least e^-170, and atanh rho within +-170.
+        The cost is computed in float64 if squares could overflow. On a GPU it always is, because checking would wait
+        for the device. Deviation: in float64, sigma is at least e^-170, and atanh rho is within +-170.
         """
         if self.mean.is_cpu and self._log_largest(points) < LOG_LARGEST:
             return self._cost(points)
@@ -71,7 +71,7 @@ class PenMixture(NamedTuple):
         return wide._cost(points.double()).to(points.dtype)
 
     def _log_largest(self, points: Tensor) -> float:
-        """A bound of log |z| and log |z_2 - rho z_1| / sqrt(1 - rho^2)."""
+        """Compute an upper bound of log |z| and log |z_2 - rho z_1| / sqrt(1 - rho^2)."""
         farthest = points.detach()[..., :2].abs().amax() + self.mean.detach().abs().amax()
         steepest = self.atanh_correlation.detach().abs().amax() - self.log_deviation.detach().amin()
         return (farthest.log() + steepest).item() + math.log(2)
@@ -90,7 +90,7 @@ class PenMixture(NamedTuple):
         return lifted - move  # Eq. 23, 26
 
     def drawn(self, generator: torch.Generator) -> Tensor:
-        """Points (..., 3)."""
+        """Draw points (..., 3) from the mixture."""
         weights = self.log_weights.exp()
         chosen = torch.multinomial(weights.flatten(0, -2), 1, generator=generator).view(*weights.shape[:-1], 1)
         mean, log_deviation = (

@@ -1,6 +1,6 @@
 """A soft window on a sequence of characters (Graves 2013, arXiv:1308.0850, section 5.1).
 
-Shapes: B examples, U characters, V kinds of them, K Gaussians.
+Shapes: B examples, U characters, V kinds of characters, K Gaussians.
 """
 
 from typing import NamedTuple
@@ -17,8 +17,9 @@ class Window(NamedTuple):
     Attributes:
         value: w (B, V), the weighted sum of the characters.
         position: kappa (B, K), where each Gaussian stands, in characters; it never goes back.
-        weights: phi (B, U), of each character; 0 beyond each text.
-        beyond: phi of a character after the last one (B): larger than all others once the text is written.
+        weights: phi (B, U), the weight of each character; 0 beyond each text.
+        beyond: (B), phi at the place after the text's last character. Once the text is written, it is larger than all
+            ``weights``.
     """
 
     value: Tensor
@@ -28,7 +29,8 @@ class Window(NamedTuple):
 
     @classmethod
     def before(cls, characters: Tensor, size: int) -> "Window":
-        """Window before the first step, of characters (B, U, V): nothing is seen, and each Gaussian stands at 0."""
+        """Make the window before the first step, for ``characters`` (B, U, V): all weights are 0, and each Gaussian
+        stands at 0."""
         batch, _, kinds = characters.shape
         return cls(
             value=characters.new_zeros(batch, kinds),
@@ -38,14 +40,15 @@ class Window(NamedTuple):
         )
 
     def moved(self, numbers: Tensor, characters: Tensor, lengths: Tensor) -> "Window":
-        """Window at the next step.
+        """Compute the window at the next step.
 
-        Deviation: log alpha, log beta and log kappa's move are at most ``LARGEST``, so that none of them overflows.
+        Deviation: the logarithms of alpha, of beta and of kappa's advance are at most ``LARGEST``, so that the three
+        do not overflow.
 
         Args:
-            numbers: (B, 3 K), what the network says.
+            numbers: (B, 3 K), output of the network.
             characters: (B, U, V), one-hot; 0 beyond each text.
-            lengths: (B), of the texts.
+            lengths: (B), lengths of the texts.
         """
         alpha, beta, advance = numbers.clamp(max=LARGEST).exp().chunk(3, 1)  # Eq. 48-50
         position = self.position + advance  # Eq. 51

@@ -1,4 +1,4 @@
-"""Sequences of words, side by side.
+"""Batches of word sequences.
 
 Shapes: T words, B sequences.
 """
@@ -11,13 +11,14 @@ from torch import Tensor
 
 
 class Words(NamedTuple):
-    """Words of each sequence.
+    """A batch of word sequences, padded to the longest sequence.
 
     Attributes:
-        codes: numbers of words (T, B).
-        lengths: how many each sequence has (B).
-        longest: the largest of these.
-        places: of the words among all T B (N), so that who takes them alone need not wait to hear how many there are.
+        codes: (T, B), the number that stands for each word.
+        lengths: (B), how many words each sequence has.
+        longest: the largest of ``lengths``.
+        places: (N), where the N words are among all T B places, without padding. With ``places``, code that selects the
+            words need not wait for the device to count them.
     """
 
     codes: Tensor
@@ -27,18 +28,18 @@ class Words(NamedTuple):
 
     @property
     def there(self) -> Tensor:
-        """(T, B), false in the padding."""
+        """Mask (T, B), true at words and false in the padding."""
         return torch.arange(len(self.codes), device=self.codes.device).unsqueeze(1) < self.lengths
 
     @classmethod
     def of(cls, sequences: Sequence[Tensor], device: torch.device) -> "Words":
-        """Words from sequences (T) of one word or more each; 0 follows a shorter one."""
+        """Make a batch of sequences (T) that have at least one word each; shorter sequences are padded with 0."""
         lengths = torch.tensor([len(codes) for codes in sequences])
         codes = torch.nn.utils.rnn.pad_sequence(list(sequences))
         places = (torch.arange(len(codes)).unsqueeze(1) < lengths).flatten().nonzero().squeeze(1)
         return cls(codes.to(device), lengths.to(device), int(lengths.max()), places.to(device))
 
     def cycled(self) -> "Words":
-        """A shorter sequence is followed by itself, over and over."""
+        """Fill the padding after each shorter sequence with repetitions of that sequence."""
         steps = torch.arange(len(self.codes), device=self.codes.device).unsqueeze(1)
         return self._replace(codes=self.codes.gather(0, steps % self.lengths))

@@ -1,4 +1,4 @@
-"""Normalizations: what happens to the summed inputs of a recurrent cell or a layer.
+"""Normalizations of the summed inputs of a recurrent cell or a layer.
 
 One file per method. To add one, write its options in the module of its tag in ``normcore/spec/methods/``, a class of
 the same name in the module of its tag here, and a test; the registry and the contract suite find both by themselves.
@@ -16,10 +16,10 @@ __all__ = ["BiasPlace", "Normalization", "Place", "Size", "build"]
 
 
 def build(options: Method) -> Normalization:
-    """The normalization that these options ask for.
+    """Build the normalization that the options describe.
 
     Raises:
-        CannotRun: its class is no normalization.
+        CannotRun: the class that implements the method is not a subclass of ``Normalization``.
     """
     kind: Any = METHODS.implementation(options)
     is_normalization = isinstance(kind, type) and issubclass(kind, Normalization)

@@ -12,7 +12,7 @@ from normcore.spec.methods import batch_norm as spec
 
 
 class BatchNorm(Normalization):
-    """BN of feed-forward and convolutional layers; recurrent cells take ``recurrent_batch_norm``."""
+    """Batch normalization of feed-forward and convolutional layers; for recurrent cells, ``recurrent_batch_norm``."""
 
     def __init__(self, options: spec.BatchNorm) -> None:
         self.options = options
@@ -22,10 +22,12 @@ class BatchNorm(Normalization):
 
 
 class BatchNormLayer(BatchStatistics):
-    """weight (a - mean) / sqrt(var + eps) + bias over the examples and, for images, over all places: LN Eq. 2.
+    """Batch norm of a layer: weight (a - mean) / sqrt(var + eps) + bias, LN Eq. 2. Mean and variance are over the
+    examples and, for images, over all places.
 
     Args:
-        unbiased: divide by one less than the number of values, also to normalize (LN section 6.6 with a batch of 4).
+        unbiased: divide by the number of values minus 1 in the variance, also when it normalizes (LN section 6.6 with
+            a batch of 4).
     """
 
     def __init__(self, shape: tuple[int, ...], gain_init: float, eps: float, unbiased: bool = False) -> None:
@@ -48,11 +50,11 @@ class BatchNormLayer(BatchStatistics):
 
 
 def batch_moments(a: Tensor, unbiased: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """a, mean and variance (F) of a (B, F) over the examples, or (C) of (B, C, H, W) over examples and places; all in
-    float64 where squares leave the range of ``a``.
+    """Return a with its mean and variance: (F) over the examples of a (B, F), or (C) over the examples and places of
+    a (B, C, H, W). All three are in float64 if squares leave the range of ``a``.
 
     Raises:
-        ValueError: there is one value alone.
+        ValueError: there are fewer than 2 values.
     """
     values = a.numel() // a.shape[1]
     require_examples(values)
@@ -63,5 +65,5 @@ def batch_moments(a: Tensor, unbiased: bool = False) -> tuple[Tensor, Tensor, Te
 
 
 def per_channel(value: Tensor, a: Tensor) -> Tensor:
-    """``value`` (C) for broadcasting over a (B, C, ...)."""
+    """Reshape ``value`` (C) so that it broadcasts over a (B, C, ...)."""
     return value.view(-1, *[1] * (a.dim() - 2))

@@ -13,8 +13,8 @@ from normcore.spec.methods import batch_renorm as spec
 
 
 class BatchRenorm(Normalization):
-    """Training normalizes with the running statistics, as evaluation does, unless the corrections r and d reach their
-    clipping limits."""
+    """Batch renormalization: training normalizes with the running statistics, as evaluation does, unless the
+    corrections r and d reach their clipping limits."""
 
     def __init__(self, options: spec.BatchRenorm) -> None:
         self.options = options
@@ -24,12 +24,13 @@ class BatchRenorm(Normalization):
 
 
 class BatchRenormLayer(BatchStatistics):
-    """weight ((a - mean) / std r + d) + bias, with r = clip(std / running_std) and d = clip((mean - running_mean) /
-    running_std), through which no gradient flows, and std = sqrt(var + eps) (Ioffe, Algorithm 1).
+    """Batch renormalization of a layer: weight ((a - mean) / std r + d) + bias, with r = clip(std / running_std),
+    d = clip((mean - running_mean) / running_std) and std = sqrt(var + eps) (Ioffe, Algorithm 1). No gradient flows
+    through r and d.
 
-    The standard deviations are averaged, not the variances: ``running_var`` is the square of their running average,
-    with eps in it; after a pass for the population it is the average of the squares. The first minibatch starts the
-    running averages, so that r is 1 and d is 0 there.
+    The running averages are of standard deviations, not of variances: ``running_var`` is the square of the average
+    standard deviation, which contains eps. After a pass for the population it is the average of the squares. The first
+    minibatch starts the running averages, so r is 1 and d is 0 for that minibatch.
     """
 
     def __init__(self, shape: tuple[int, ...], options: spec.BatchRenorm) -> None:
@@ -59,7 +60,8 @@ class BatchRenormLayer(BatchStatistics):
         return normalized * per_channel(r, a) + per_channel(d, a)
 
     def _corrections(self, mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
-        """r and d (C), by the running averages, which then take in this minibatch's."""
+        """Compute the corrections r and d (C) from the running averages. Then update these averages with ``mean`` and
+        ``std`` of the minibatch."""
         options = self.options
         known = len(self.running_mean) > 0
         running_mean, running_std = (self.running_mean[0], self.running_var[0].sqrt()) if known else (mean, std)

@@ -1,4 +1,5 @@
-"""Base of normalizations over the batch: statistics of the minibatch in training, the population's in use.
+"""Base class of normalizations over the batch: statistics of the minibatch in training, of the population in
+evaluation.
 
 Shapes: T steps of a sequence, S steps whose statistics are known, F features. The moments (2, T, F) of a minibatch are
 its means and its variances.
@@ -13,16 +14,17 @@ from normcore.norms.step_average import StepAverage
 
 
 class BatchStatistics(nn.Module):
-    """Population statistics ``running_mean[t]`` and ``running_var[t]`` (S, F), and when they are used.
+    """Base class that stores the population statistics ``running_mean`` and ``running_var`` (S, F) of every step, and
+    decides when they are used.
 
     In training mode a subclass normalizes by the minibatch, in evaluation mode by the population. The population's
-    statistics come from a pass of their own (``normcore.norms.population``) or, with ``momentum``, from running
-    averages of the minibatches that training sees. They are float64 where a minibatch's were: see ``needs_float64``.
+    statistics come from a separate pass (``normcore.norms.population``) or, with ``momentum``, from running averages
+    of the minibatches that training sees. They are in float64 if a minibatch's statistics were: see ``needs_float64``.
 
     Attributes:
-        momentum: weight of the newest minibatch in running averages; None leaves them to the pass.
-        uses_batch: whether batch statistics serve in evaluation mode too.
-        collecting: where the statistics of a forward pass go; None while nobody collects.
+        momentum: weight of the newest minibatch in running averages; None if a pass computes the statistics instead.
+        uses_batch: whether evaluation mode, too, uses the minibatch's statistics.
+        collecting: average that collects the statistics of forward passes; None outside of a collecting pass.
     """
 
     running_mean: Tensor
@@ -39,7 +41,7 @@ class BatchStatistics(nn.Module):
 
     @property
     def takes_batch(self) -> bool:
-        """Tell if the minibatch decides, not the population."""
+        """Tell if this norm uses the minibatch's statistics now, not the population's."""
         return self.training or self.uses_batch or self.collecting is not None
 
     @property
@@ -48,19 +50,20 @@ class BatchStatistics(nn.Module):
         return self.collecting is not None or (self.training and self.momentum is not None)
 
     def saw(self, mean: Tensor, var: Tensor) -> None:
-        """Hold what the minibatch had at the next steps, (T, F) each and without gradient, until ``moments`` asks."""
+        """Store the minibatch's mean and variance at the next steps, (T, F) each, without gradient, for ``moments``."""
         self._seen.append(torch.stack([mean, var]))
 
     def moments(self) -> Tensor | None:
-        """Moments of the minibatch at all steps since the last call, (2, T, F); None if they are not used."""
+        """Return the minibatch's moments (2, T, F) at all steps that ``saw`` stored since the last call. None if
+        nothing was stored, because nobody uses the moments."""
         seen, self._seen = self._seen, []
         return torch.cat(seen, 1) if seen else None
 
     def take_in(self, moments: Tensor, t: int = 0) -> None:
-        """Average what a minibatch had at the steps t, t + 1, ... into the population's statistics.
+        """Average a minibatch's moments (2, T, F) at the steps t, t + 1, ... into the population's statistics.
 
         Raises:
-            ValueError: steps were left out.
+            ValueError: steps before t are missing.
         """
         if self.collecting is not None:
             self.collecting.add(moments.transpose(0, 1), t)
@@ -74,20 +77,21 @@ class BatchStatistics(nn.Module):
         self.running_mean, self.running_var = (s.contiguous() for s in collected.mean().unbind(1))
 
     def population(self, t: int, steps: int) -> tuple[Tensor, Tensor]:
-        """Mean and variance (steps, F) from step t on; beyond the last known step its statistics stay in use.
+        """Return the population's mean and variance (steps, F) from step t on. Steps after the last known step have
+        the statistics of the last known step.
 
         Raises:
-            ValueError: there are none.
+            ValueError: there are no population statistics.
         """
         mean, var = self.known_population()
         at = torch.arange(t, t + steps, device=mean.device).clamp(max=len(mean) - 1)
         return mean[at], var[at]
 
     def known_population(self) -> tuple[Tensor, Tensor]:
-        """Mean and variance of every known step, (S, F).
+        """Return the population's mean and variance at every known step, (S, F) each.
 
         Raises:
-            ValueError: there are none.
+            ValueError: there are no population statistics.
         """
         mean, var = self.running_mean, self.running_var
         if mean.shape[0] == 0:
@@ -115,7 +119,7 @@ def require_examples(count: int) -> None:
     """Check that there are enough values to take statistics over.
 
     Raises:
-        ValueError: there is one alone.
+        ValueError: there are fewer than 2.
     """
     if count < 2:
         raise ValueError(
@@ -125,7 +129,8 @@ def require_examples(count: int) -> None:
 
 
 def _averaged(running: Tensor, new: Tensor, t: int, momentum: float) -> Tensor:
-    """``running`` (S, F) after the steps t, t + 1, ... have had ``new``; a step that is new starts with it."""
+    """Update the running averages (S, F) with the values ``new`` of the steps t, t + 1, ... The average of a step
+    that was not known before starts with the step's new value."""
     if t > len(running):
         raise ValueError(
             f"expected statistics of step {len(running)}, received step {t}; pass sequences from the start"

@@ -12,7 +12,7 @@ from normcore.spec.models.model import Place
 
 
 class DynamicTanh(Normalization):
-    """Dynamic tanh where Ba et al. 2016 put layer norms. The shift of the sum is the cell's own bias."""
+    """Dynamic tanh at the places where Ba et al. 2016 put layer norms. At the sum, the cell's own bias is the shift."""
 
     def __init__(self, options: spec.DynamicTanh) -> None:
         self.options = options
@@ -29,10 +29,10 @@ class DynamicTanh(Normalization):
 
 
 class ScaledTanh(nn.Module):
-    """weight tanh(alpha a) + bias, with one trained alpha for all features.
+    """Dynamic tanh: weight tanh(alpha a) + bias, with one trained alpha for all features.
 
     Args:
-        shape: of the gain and the shift: one for each feature (F), or for each channel (C, 1, 1).
+        shape: shape of the gain and the shift: (F), a number for each feature, or (C, 1, 1), one for each channel.
     """
 
     def __init__(self, shape: tuple[int, ...], alpha_init: float, gain_init: float, shift: bool = True) -> None:

@@ -11,7 +11,8 @@ from normcore.spec.methods import group_norm as spec
 
 
 class GroupNorm(Normalization):
-    """Statistics of one example over groups of neighbouring channels and all places."""
+    """Group normalization: mean and variance of each example and each group of neighbouring channels, over all
+    places."""
 
     def __init__(self, options: spec.GroupNorm) -> None:
         self.options = options
@@ -26,7 +27,8 @@ class GroupNorm(Normalization):
 
 
 class GroupNormLayer(nn.Module):
-    """weight (a - mean) / sqrt(var + eps) + bias, with a gain and a shift for each channel (Wu and He, Eq. 7)."""
+    """Group norm of a layer: weight (a - mean) / sqrt(var + eps) + bias, with a gain and a shift for each channel (Wu
+    and He, Eq. 7)."""
 
     def __init__(self, shape: tuple[int, ...], groups: int, gain_init: float, eps: float) -> None:
         super().__init__()
@@ -42,7 +44,7 @@ class GroupNormLayer(nn.Module):
         return y.to(a.dtype)
 
     def _normalized(self, a: Tensor) -> tuple[Tensor, Tensor]:
-        """``torch.nn.functional.group_norm``, and 1 / sqrt(var + eps)."""
+        """Return the result of ``torch.nn.functional.group_norm``, and 1 / sqrt(var + eps)."""
         examples, channels = a.shape[:2]
         gain, shift = self.weight.to(a.dtype), self.bias.to(a.dtype)
         y, _, inverse_root = torch.native_group_norm(

@@ -11,7 +11,8 @@ from normcore.spec.methods import instance_norm as spec
 
 
 class InstanceNorm(Normalization):
-    """Statistics of one channel of one example over its places: as many groups as channels."""
+    """Instance normalization: mean and variance of each channel of each example, over all places. It is group norm
+    with one channel per group."""
 
     def __init__(self, options: spec.InstanceNorm) -> None:
         self.options = options

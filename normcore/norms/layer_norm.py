@@ -14,12 +14,12 @@ from normcore.spec.models.model import Place
 
 
 class LayerNorm(Normalization):
-    """LN(a) = weight (a - mean) / sqrt(var + eps) + bias at every site, LN Eq. 15-16.
+    """Layer normalization: LN(a) = weight (a - mean) / sqrt(var + eps) + bias at every site, LN Eq. 15-16.
 
-    Every norm has a gain and a shift, except that the sum's has the gain alone: its shift is the cell's own bias.
+    Every norm has a gain and a shift. Only the norm of the sum has no shift: the cell's own bias is its shift.
 
-    The gain starts at 1 and the shift at 0, as LN section 6 and the authors' code have it; the appendix prints the two
-    the other way round.
+    The gain starts at 1 and the shift at 0, as in LN section 6 and the authors' code; the appendix prints the two
+    values the other way round.
     """
 
     def __init__(self, options: spec.LayerNorm) -> None:
@@ -41,15 +41,16 @@ class LayerNorm(Normalization):
 
 
 class LayerNormalized(nn.Module):
-    """weight (a - mean) / sqrt(var + eps) + bias, with mean and biased variance over a block's features of one example:
-    LN Eq. 3.
+    """Layer norm: weight (a - mean) / sqrt(var + eps) + bias, with mean and biased variance over a block's features of
+    one example: LN Eq. 3.
 
-    The Theano code of the authors has eps inside the root, their Torch code outside.
+    The Theano code of the authors has eps inside the root, their Torch code has eps outside.
 
     Args:
-        blocks: shapes of what is taken together: of a cell's gates (F), or of a whole layer, (F) or (C, H, W).
-        parameters: shape of the gain and the shift: all features, or (C, 1, 1) with one of each for a channel.
-        options: without ``affine`` there is neither gain nor shift.
+        blocks: shapes of the blocks that have statistics of their own: (F) for gates of a cell; (F) or (C, H, W) for a
+            whole layer.
+        parameters: shape of the gain and the shift: all features, or (C, 1, 1) for one gain and shift per channel.
+        options: options of the method; without ``affine`` there is neither gain nor shift.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class LayerNormalized(nn.Module):
 def layer_normalized(
     a: Tensor, shape: tuple[int, ...], gain: Tensor | None, shift: Tensor | None, eps: float
 ) -> Tensor:
-    """``torch.nn.functional.layer_norm``, but in float64 where squares leave the range of ``a``."""
+    """Compute ``torch.nn.functional.layer_norm``, in float64 if squares leave the range of ``a``."""
     y, _, inverse_root = torch.native_layer_norm(a, shape, gain, shift, eps)
     if needs_float64(inverse_root.detach() ** -2):
         gain, shift = (None if p is None else p.double() for p in (gain, shift))

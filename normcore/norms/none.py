@@ -5,7 +5,7 @@ from normcore.spec.methods import none as spec
 
 
 class NoNorm(Normalization):
-    """Nothing at any site, except the baseline's bias where an LSTM reads out its cell."""
+    """The method that normalizes nothing. It only adds the baseline's bias to the cell that an LSTM reads out."""
 
     def __init__(self, options: spec.NoNorm) -> None:
         pass

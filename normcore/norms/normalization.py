@@ -1,4 +1,4 @@
-"""Base class of the norms of a model. It changes nothing: it is the method ``none``."""
+"""Base class of all methods. The base class itself changes nothing: it is the method ``none``."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,18 +12,18 @@ from torch.nn import functional
 from normcore.spec.models.model import Place
 
 BiasPlace = Literal["outside", "inside", "both"]
-Size = Callable[[], Tensor]  # (F), or (T, F); called by a norm that asks
+Size = Callable[[], Tensor]  # returns (F), or (T, F); only norms that need the size call it
 
 
 class Normalization:
-    """Norms that a method puts at the places of a model. A subclass overrides those answers in which it differs from
-    the method ``none``.
+    """Base class of a method: it builds the norms that the method puts at the places of a model. A subclass overrides
+    the attributes and functions in which the method differs from ``none``.
 
     Attributes:
-        bias: where the cell's bias enters: outside the norms, inside the input's norm (or the sum's, if the cell
-            normalizes that), or the same bias in both places.
-        bias_init: half the width of the uniform distribution that is added to the cell's initial bias.
-        carries_normalized_cell: whether an LSTM carries on the cell as ``norm_c`` leaves it.
+        bias: where the cell's bias is added: after the norms (``outside``); before the norm of the input's term, or
+            before the norm of the sum if the cell normalizes the sum (``inside``); or the same bias in both places.
+        bias_init: the cell's initial bias gets uniform random numbers from -bias_init to bias_init.
+        carries_normalized_cell: whether an LSTM carries the normalized cell ``norm_c(c')`` to the next step.
         initial_state_noise: standard deviation of the noise added to the first hidden state.
     """
 
@@ -33,42 +33,44 @@ class Normalization:
     initial_state_noise: float = 0.0
 
     def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
-        """The module that normalizes what is at ``site``, of hidden_size * sum(blocks) features.
+        """Build the module that normalizes the hidden_size * sum(blocks) features at ``site``.
 
-        It is called as ``norm(a, t, mask, size)`` with ``a`` of shape (B, features) at step t, or (T, B, features) at
-        the steps t, t + 1, ...; it keeps shape and dtype. ``mask`` (T, B) is true where there is input, or None if
-        there is everywhere; it comes with the input's term alone. ``size`` tells how large the products are that were
-        added up to ``a``; None at the cell, which is no product.
+        The module is called as ``norm(a, t, mask, size)`` with ``a`` of shape (B, features) at step t, or
+        (T, B, features) at the steps t, t + 1, ...; the result has the shape and dtype of ``a``. ``mask`` (T, B) is
+        true where there is input; None means that there is no padding. Only the norm of the input's term gets a mask.
+        ``size`` returns a bound of the products that were added up to ``a``; None at the cell, which is not a product.
 
         Args:
-            blocks: which gates the paper takes together, in units of ``hidden_size``: (4,) for an LSTM's four, (2, 1)
-                for a GRU's, whose candidate goes by itself.
+            blocks: gates that share statistics, in units of ``hidden_size``: (4,) for the four gates of an LSTM,
+                (2, 1) for a GRU, whose candidate has statistics of its own.
         """
         return Shift(hidden_size) if site == "cell" else Identity()
 
     def layer(self, shape: tuple[int, ...]) -> nn.Module:
-        """The module that normalizes the summed inputs of a feed-forward layer of ``shape`` (F), or of a
-        convolutional one of shape (C, H, W). It is called with (B, *shape) and keeps shape and dtype.
+        """Build the module that normalizes the summed inputs of a layer: of ``shape`` (F) if the layer is
+        feed-forward, (C, H, W) if it is convolutional. The module is called with (B, *shape) and keeps shape and dtype.
         """
         return nn.Identity()
 
     def attention(self, size: int) -> nn.Module:
-        """The module that compares queries (..., Q, size) with keys (..., K, size): logits (..., Q, K) of a dot-product
-        attention, before its softmax. It is called as ``logits(queries, keys)``.
+        """Build the module that compares queries (..., Q, size) with keys (..., K, size). The module is called as
+        ``logits(queries, keys)`` and returns the logits (..., Q, K) of an attention, before the softmax.
         """
         return ScaledDotProduct(size)
 
     def initialized_from_data(self, model: nn.Module) -> AbstractContextManager[None]:
-        """Inside, the first forward pass over training data decides the model's initial weights; for methods that say
-        ``initializes_from_data``."""
+        """Return a context in which the first forward pass over training data sets the model's initial weights. It
+        matters only for methods with ``initializes_from_data``."""
         return nullcontext()
 
     def parametrize(self, module: nn.Module, *matrices: str) -> None:
-        """Give matrices of a cell or layer, whose rows make one summed input each, another parametrization."""
+        """Change the parametrization of the named matrices of a cell or layer. Each row of such a matrix computes one
+        summed input. By default nothing changes."""
 
 
 def whole(blocks: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape of all blocks together: of one, its own; of a cell's gates, all their features."""
+    """Return the shape of all blocks together: of a single block, the shape of that block; of several gates, the sum
+    of their features."""
     return blocks[0] if len(blocks) == 1 else (sum(features for (features,) in blocks),)
 
 
@@ -78,9 +80,9 @@ def at_least_float32(a: Tensor) -> Tensor:
 
 
 def needs_float64(squares: Tensor) -> bool:
-    """Tell if mean squares or variances in float32 are infinite or NaN, or so large that autograd's gradient of
-    ``rsqrt``, which takes its third power, loses digits. On a GPU the answer is always no, as asking would wait for
-    the device.
+    """Tell if float32 is too narrow for mean squares or variances: if a value is infinite or NaN, or so large that the
+    gradient of ``rsqrt`` loses digits, because autograd computes the third power of ``rsqrt``. On a GPU the answer is
+    always no, because reading the values would wait for the device.
     """
     if not squares.is_cpu or squares.dtype != torch.float32 or squares.numel() == 0:
         return False
@@ -91,24 +93,26 @@ def needs_float64(squares: Tensor) -> bool:
 def normalized_product(
     norm: nn.Module, weight: Tensor, x: Tensor, t: int, mask: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
-    """norm(W x + b), of weight (F, n) and x (B, n) at step t, or (T, B, n) at the steps t, t + 1, ...
+    """Compute norm(W x + b), with ``weight`` W (F, n) and x (B, n) at step t, or x (T, B, n) at the steps
+    t, t + 1, ...
 
-    ``mask`` (T, B) is false where there is only padding; None if there is none.
+    ``mask`` (T, B) is false in the padding; None means that there is no padding.
     """
     a: Tensor = norm(functional.linear(x, weight, bias), t, mask, size_of_products(weight, x))
     return a
 
 
 def normalized_sum(norm: nn.Module, a: Tensor, weight: Tensor, h: Tensor, t: int) -> Tensor:
-    """norm(a) at step t, of a (B, F) that has the product W h in it, of weight (F, n) and h (B, n)."""
+    """Compute norm(a) at step t, where the sum a (B, F) contains the product W h of ``weight`` W (F, n) and
+    h (B, n)."""
     normalized: Tensor = norm(a, t, size=size_of_products(weight, h))
     return normalized
 
 
 def size_of_products(weight: Tensor, rows: Tensor) -> Size:
-    """A bound of |w_1 h_1| + ... + |w_n h_n| for every feature and all examples: |w| |h|, of weight (F, n) and rows h
-    (..., B, n). Whatever the order in which the products are added up, the sum's rounding is a few units in the last
-    place of that.
+    """Return a function that computes a bound of |w_1 h_1| + ... + |w_n h_n| for every feature, valid for all examples:
+    |w| |h|, with ``weight`` (F, n) and ``rows`` h (..., B, n). In any order of addition, the rounding error of the sum
+    is a few units in the last place of this bound.
     """
     return partial(_size_of_products, weight.detach(), rows.detach())
 
@@ -122,17 +126,17 @@ def _size_of_products(weight: Tensor, rows: Tensor) -> Tensor:
 
 
 class Identity(nn.Module):
-    """a -> a."""
+    """Norm that changes nothing: a -> a."""
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
         return a
 
 
 class Shift(nn.Module):
-    """a -> a + b.
+    """Norm that only adds a trained shift: a -> a + b.
 
-    The baseline of Cooijmans et al. 2017 reads out h' = o tanh(c' + b_c); the bias is in their code, not in their
-    text, and makes the baseline as expressive as the shift of a normalized cell does.
+    The baseline LSTM of Cooijmans et al. 2017 computes h' = o tanh(c' + b_c). The bias b_c is in their code, not in
+    their text. It makes the baseline as expressive as an LSTM whose normalized cell has a shift.
     """
 
     def __init__(self, size: int) -> None:
@@ -144,7 +148,7 @@ class Shift(nn.Module):
 
 
 class ScaledDotProduct(nn.Module):
-    """q' k / sqrt(D): Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1."""
+    """Attention logits q' k / sqrt(D): Vaswani et al. 2017, arXiv:1706.03762, section 3.2.1."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

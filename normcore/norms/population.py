@@ -1,6 +1,6 @@
-"""Choice of the statistics that a model's batch norms use, and the source of the population's.
+"""Choose which statistics the batch norms of a model use, and collect the population statistics.
 
-Models without batch norms are left alone.
+Models without batch norms do not change.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from normcore.norms.step_average import StepAverage
 
 @contextmanager
 def batch_statistics(model: nn.Module) -> Iterator[None]:
-    """Inside, batch norms use the statistics of the minibatch, in evaluation mode too."""
+    """Let the model's batch norms use the minibatch's statistics inside this context, in evaluation mode too."""
     before = [(norm, norm.uses_batch) for norm in batch_norms(model).values()]
     for norm, _ in before:
         norm.uses_batch = True
@@ -27,14 +27,15 @@ def batch_statistics(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def population_statistics(model: nn.Module) -> Iterator[None]:
-    """Inside, forward passes are collected; at the end their averages become the population statistics.
+    """Collect the statistics of the forward passes inside this context. At the end their averages become the
+    population statistics.
 
-    Minibatch means and minibatch biased variances are averaged for every step, all minibatches counting alike
-    (Cooijmans et al. 2017, section 3 and code); the variance of the means plays no part. Use it under
-    ``torch.no_grad``, in evaluation mode. After an exception the former statistics stay.
+    For every step, the means and the biased variances of all minibatches are averaged with equal weights (Cooijmans
+    et al. 2017, section 3 and code); the variance of the means is not added. Use this context under ``torch.no_grad``,
+    in evaluation mode. After an exception the former statistics stay.
 
     Raises:
-        ValueError: at the end, there was no forward pass.
+        ValueError: there was no forward pass; raised at the end of the context.
     """
     collected = [(norm, StepAverage()) for norm in batch_norms(model).values()]
     for norm, average in collected:
@@ -49,10 +50,11 @@ def population_statistics(model: nn.Module) -> Iterator[None]:
 
 
 def wants_population(model: nn.Module) -> bool:
-    """Tell if there are batch norms whose population statistics have to come from a pass."""
+    """Tell if the model has batch norms whose population statistics must come from a separate pass, because they have
+    no running averages."""
     return any(norm.momentum is None for norm in batch_norms(model).values())
 
 
 def batch_norms(model: nn.Module) -> dict[str, BatchStatistics]:
-    """All that normalize over the batch, by their names in the model."""
+    """Return all modules of the model that normalize over the batch, by their names in the model."""
     return {name: module for name, module in model.named_modules() if isinstance(module, BatchStatistics)}

@@ -1,6 +1,6 @@
 """Query-key normalization: Henry, Dachapally, Pawar, Chen 2020, arXiv:2010.04245.
 
-Shapes: Q queries and K keys of D features, in any batch of them.
+Shapes: Q queries and K keys of D features, with any leading batch axes.
 """
 
 import math
@@ -13,7 +13,7 @@ from normcore.spec.methods import query_key_norm as spec
 
 
 class QueryKeyNorm(Normalization):
-    """Cosines instead of scaled dot products, where attention is."""
+    """Query-key normalization: attention compares queries and keys by cosines instead of scaled dot products."""
 
     def __init__(self, options: spec.QueryKeyNorm) -> None:
         self.options = options
@@ -23,9 +23,10 @@ class QueryKeyNorm(Normalization):
 
 
 class ScaledCosine(nn.Module):
-    """g (q / |q|)' (k / |k|), with one trained g that starts at log2(L^2 - L) (section 2).
+    """Attention logits g (q / |q|)' (k / |k|), with one trained g that starts at log2(L^2 - L), L being ``length``
+    (section 2).
 
-    Lengths are taken in float32 at least.
+    |q| and |k| are computed in float32 at least.
     """
 
     def __init__(self, length: int, eps: float) -> None:

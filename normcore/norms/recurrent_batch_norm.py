@@ -15,20 +15,21 @@ from normcore.norms.step_average import StepAverage
 from normcore.spec.methods import recurrent_batch_norm as spec
 from normcore.spec.models.model import Place
 
-SEQUENCE_EPS = 1e-6  # of the authors' code, where the input's statistics are over all steps
-ROUNDING = 6  # units in the last place of |w| |h|; products of equal rows were seen to differ by up to 1.8
+SEQUENCE_EPS = 1e-6  # eps in the authors' code for statistics of the input's term over all steps
+ROUNDING = 6  # largest rounding, in units in the last place of |w| |h|; products of equal rows differed by up to 1.8
 
 
 class RecurrentBatchNorm(Normalization):
-    """BN_t(W_h h) + BN_t(W_x x) + b, and o tanh(BN_t(c)) for the LSTM (RBN Eq. 14-16).
+    """Recurrent batch normalization: BN_t(W_h h) + BN_t(W_x x) + b, and o tanh(BN_t(c)) for the LSTM (RBN Eq. 14-16).
 
-    The shifts of the two summed inputs are left out, b serving for both (section 3). A site that is switched off is
-    the baseline's. Padded steps count in the statistics, as in the authors' code: their states are copies of the last
-    ones. In BN-e* (section 5.4) they do not count in those of the input's term, which are over all steps together.
+    The norms of the two terms have no shift, because b serves for both (section 3). A site that is switched off is as
+    in the baseline. Padded steps count in the statistics, as in the authors' code: the state at a padded step is a copy
+    of the last state. In BN-e* (section 5.4) the statistics of the input's term are over all steps together, and padded
+    steps do not count in them.
 
-    Deviations: the paper defines neither where a normalized RNN has its norm nor a normalized GRU; ours stand where Ba
-    et al. 2016 put layer norms, in the RNN at the sum of both terms. Features
-    that are constant over the batch are treated apart, see ``BatchNormAtSite``.
+    Deviations: the paper does not say where a normalized RNN has its norm, and has no normalized GRU. Here the norms
+    stand where Ba et al. 2016 put layer norms, in the RNN at the sum of both terms. Features that are constant over the
+    batch have a rule of their own, see ``BatchNormAtSite``.
     """
 
     def __init__(self, options: spec.RecurrentBatchNorm) -> None:
@@ -57,17 +58,18 @@ class RecurrentBatchNorm(Normalization):
 
 
 class BatchNormAtSite(BatchStatistics):
-    """weight (a - mean_t) / sqrt(var_t + eps) + bias, RBN Eq. 9, with statistics of its own for every step t.
+    """Batch norm in a cell: weight (a - mean_t) / sqrt(var_t + eps) + bias, RBN Eq. 9, with separate statistics for
+    every step t.
 
-    The variance is biased, and the gradient flows through both statistics of the minibatch. Without ``per_step``, the
-    population's are the same at every step: the average over the steps.
+    The variance is biased, and the gradient flows through the minibatch's mean and variance. Without ``per_step``, the
+    population statistics are the same at every step: the average over the steps.
 
-    Deviation: a feature that is constant over the batch, up to rounding, gives the shift and passes no gradient on;
-    in evaluation mode, so does one whose population variance is 0. Such are W_h h at the first step, whose state all
-    examples share, and every feature while images still show their empty border. The formula would multiply their
-    gradients, and their rounding errors, by weight / sqrt(eps), 31.6 with the usual options, at each of these steps;
-    the gradient of whatever the examples share is 0 either way. Rounding is allowed for because equal rows do not
-    always stay bitwise equal in a matrix product.
+    Deviation: for a feature that is constant over the batch, up to rounding, the output is the shift, and no gradient
+    flows back. In evaluation mode the same holds for a feature whose population variance is 0. Examples are W_h h at
+    the first step, where all examples have the same state, and every feature while images still show their empty
+    border. The formula would multiply the gradients and rounding errors of such features by weight / sqrt(eps), 31.6
+    with the usual options, at each of these steps. The gradient of anything that all examples share is 0 either way.
+    Rounding is allowed for because a matrix product of equal rows is not always bitwise equal.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class BatchNormAtSite(BatchStatistics):
         if a.dim() == 2:
             return functional.batch_norm(a, None, None, weight, bias, True, 0.0, self.eps)
         steps, batch, features = a.shape
-        columns = a.transpose(0, 1).reshape(batch, steps * features)  # a step's feature is a feature of its own
+        columns = a.transpose(0, 1).reshape(batch, steps * features)  # each feature of each step is a column
         bias = None if bias is None else bias.repeat(steps)
         columns = functional.batch_norm(columns, None, None, weight.flatten(), bias, True, 0.0, self.eps)
         return columns.view(batch, steps, features).transpose(0, 1)
@@ -113,11 +115,11 @@ class BatchNormAtSite(BatchStatistics):
         return normalized if self.bias is None else normalized + self.bias
 
     def standardization(self, t: int, steps: int) -> tuple[Tensor, Tensor]:
-        """The population's mean and 1 / sqrt(var + eps), (steps, F) each, of the steps t, t + 1, ...; the factor is 0
-        where the variance is.
+        """Return the population's mean and 1 / sqrt(var + eps), (steps, F) each, at the steps t, t + 1, ... The factor
+        is 0 where the variance is 0.
 
         Raises:
-            ValueError: there is no population.
+            ValueError: there are no population statistics.
         """
         mean, var = self.population(t, steps)
         return mean, torch.where(var > 0, (var + self.eps).rsqrt(), 0.0)
@@ -135,14 +137,16 @@ class BatchNormAtSite(BatchStatistics):
 
 
 def _spread(a: Tensor, size: Size | None) -> tuple[Tensor, Tensor]:
-    """Spread of features between examples, and the spread that rounding alone explains: (..., B, F) -> twice (..., F).
+    """Return each feature's spread over the examples, and the largest spread that rounding alone explains:
+    (..., B, F) -> twice (..., F).
 
-    Equal rows h give products w'h that differ only by the order in which they are added up: by up to 1.8 units in the
-    last place of |w| |h| among n = 1 to 4,000, however little is left of the sum. Rows that are equal but for the
-    rounding of their last operation add one such unit or two. So each feature is judged by the size of its own
-    products; where there is none, or what was added to it is larger, by its own largest value. In float32, deviations
-    of 0.01 around a mean of 10,000 vary. Where products are added up in more precision than the sum is kept in, as
-    under autocast, one unit of the sum's own last place is rounding, too.
+    For equal rows h, the products w'h differ only by the order of addition: by up to 1.8 units in the last place of
+    |w| |h| for n = 1 to 4,000, even if the sum is much smaller. Rows that are equal except for the rounding of their
+    last operation add one or two such units. So the limit of a feature follows from ``size``, the size of its products.
+    The feature's own largest value is used if there is no ``size``, or if that value is larger, because something was
+    added to the product. In float32, deviations of 0.01 around a mean of 10,000 count as variation. Under autocast,
+    products are added up in higher precision than the sum is stored in; then one unit in the last place of the sum is
+    rounding, too.
     """
     least, greatest = (at_least_float32(extreme) for extreme in (a.amin(-2), a.amax(-2)))
     own = torch.maximum(-least, greatest)

@@ -14,7 +14,7 @@ from normcore.spec.models.model import Place
 
 
 class RMSNorm(Normalization):
-    """RMSNorm where Ba et al. 2016 put layer norms; a gain and no shift."""
+    """RMS normalization at the places where Ba et al. 2016 put layer norms, with a gain and without a shift."""
 
     def __init__(self, options: spec.RMSNorm) -> None:
         self.options = options
@@ -31,11 +31,12 @@ class RMSNorm(Normalization):
 
 
 class RMSNormalized(nn.Module):
-    """weight a / sqrt(mean(a^2) + eps), the mean over a block's features of one example (Zhang and Sennrich, Eq. 4).
+    """RMS norm: weight a / sqrt(mean(a^2) + eps), with the mean over a block's features of one example (Zhang and
+    Sennrich, Eq. 4).
 
     Args:
-        blocks: shapes of what is taken together: of a cell's gates (F), or of a whole layer, (F) or (C, H, W), with a
-            gain for each unit.
+        blocks: shapes of the blocks that have a mean of their own: (F) for gates of a cell; (F) or (C, H, W) for a
+            whole layer. Each unit has a gain.
     """
 
     def __init__(self, blocks: Sequence[tuple[int, ...]], gain_init: float, eps: float) -> None:
@@ -54,8 +55,9 @@ class RMSNormalized(nn.Module):
 
 
 def rms_normalized(a: Tensor, gain: Tensor, eps: float) -> Tensor:
-    """gain a / sqrt(mean(a^2) + eps), the mean over the last axes, which the gain has: ``torch.nn.functional.rms_norm``
-    operation by operation, except where a is so large that its squares or their gradients leave the range."""
+    """Compute gain a / sqrt(mean(a^2) + eps), with the mean over the last axes, as many as ``gain`` has. The operations
+    are those of ``torch.nn.functional.rms_norm``, except that float64 is used if a is so large that its squares or
+    their gradients leave the range."""
     features = tuple(range(-gain.dim(), 0))
     mean_square = a.pow(2).mean(features, keepdim=True)
     if needs_float64(mean_square):

@@ -1,6 +1,6 @@
 """Sequence-wise batch normalization: Laurent et al. 2015, arXiv:1510.01378; Amodei et al. 2015, arXiv:1512.02595.
 
-Shapes: T steps, B examples, F features. Statistics are over both, for every feature.
+Shapes: T steps, B examples, F features. The statistics of a feature are over steps and examples together.
 """
 
 import torch
@@ -14,9 +14,10 @@ from normcore.spec.models.model import Place
 
 
 class SequenceBatchNorm(Normalization):
-    """W_h h + BN(W_x x) + b: only the input's term is normalized, its shift is the cell's own bias.
+    """Sequence-wise batch normalization: W_h h + BN(W_x x) + b. Only the input's term is normalized. The cell's own
+    bias b serves as the shift.
 
-    A whole sequence has to be read at once where the minibatch decides.
+    With the minibatch's statistics, as in training, a whole sequence must be read at once.
     """
 
     def __init__(self, options: spec.SequenceBatchNorm) -> None:
@@ -32,7 +33,8 @@ class SequenceBatchNorm(Normalization):
 
 
 class SequenceBatchNormAtSite(BatchStatistics):
-    """weight (a - mean) / sqrt(var + eps), with mean and biased variance over all steps that are not padding."""
+    """Batch norm over a sequence: weight (a - mean) / sqrt(var + eps), with mean and biased variance over all steps of
+    all examples except padding."""
 
     def __init__(self, size: int, gain_init: float, eps: float, momentum: float | None = None) -> None:
         super().__init__(size, momentum)
@@ -45,13 +47,13 @@ class SequenceBatchNormAtSite(BatchStatistics):
         return ((wide - mean) * scale).to(a.dtype)
 
     def standardization(self, a: Tensor | None, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The mean and weight / sqrt(var + eps), (1, F) each, with which a (T, B, F) is normalized.
+        """Return the mean and weight / sqrt(var + eps), (1, F) each, that normalize a (T, B, F).
 
         Args:
-            a: may be None where the population decides.
+            a: may be None if the population's statistics are used.
 
         Raises:
-            ValueError: there are fewer than 2 steps, or no population.
+            ValueError: there are fewer than 2 steps, or no population statistics.
         """
         if self.takes_batch:
             assert a is not None
@@ -66,20 +68,20 @@ class SequenceBatchNormAtSite(BatchStatistics):
 
 
 def _statistics(a: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Mean and biased variance (1, F) over all steps that are not padding."""
+    """Compute mean and biased variance (1, F) over all steps of all examples except padding."""
     if mask is None:
         _require_steps(a[..., 0].numel())
         rows = a.flatten(0, -2)  # (N, F)
         mean = rows.mean(0, keepdim=True)
         return mean, (rows - mean).square().mean(0, keepdim=True)
-    if mask.shape[-1] == 1:  # of more examples there are as many steps, and no device is waited for
+    if mask.shape[-1] == 1:  # 2 or more examples have 2 steps or more: no need to wait for the device
         _require_steps(int(mask.sum()))
     mean = _mean_over(a, mask)
     return mean, _mean_over((a - mean).square(), mask)
 
 
 def _mean_over(a: Tensor, mask: Tensor) -> Tensor:
-    """(1, F), over the steps (T, B) that are there; whatever stands in the padding."""
+    """Compute the mean (1, F) over the steps where ``mask`` (T, B) is true. Values in the padding do not matter."""
     there = mask.unsqueeze(-1)
     return a.masked_fill(~there, 0).flatten(0, -2).sum(0, keepdim=True) / mask.sum()
 

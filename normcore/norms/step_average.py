@@ -1,11 +1,11 @@
-"""Average, over many sequences, of a quantity that every step has."""
+"""Average over many sequences of a quantity that has a value at every step."""
 
 import torch
 from torch import Tensor
 
 
 class StepAverage:
-    """Mean over sequences of a tensor per step, in memory for one sequence.
+    """Mean over sequences, for every step, of a tensor that each step has. It takes the memory of one sequence.
 
     A sequence shorter than the longest counts as if its last entry were repeated up to that length (the code of
     Cooijmans et al. 2017).
@@ -17,7 +17,7 @@ class StepAverage:
         self._current: list[Tensor] = []
 
     def add(self, values: Tensor, t: int) -> None:
-        """Take ``values`` (S, ...) of the steps t, t + 1, ...; step 0 begins a new sequence.
+        """Add the ``values`` (S, ...) of the steps t, t + 1, ... of a sequence; step 0 begins a new sequence.
 
         Raises:
             ValueError: a step was left out.
@@ -32,7 +32,7 @@ class StepAverage:
         self._current.append(values)
 
     def mean(self) -> Tensor:
-        """The average (T, ...), T being the length of the longest sequence.
+        """Return the average (T, ...) over the sequences, where T is the length of the longest sequence.
 
         Raises:
             ValueError: there was no sequence.

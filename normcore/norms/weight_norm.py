@@ -19,11 +19,11 @@ from normcore.spec.models.model import Place
 
 
 class WeightNorm(Normalization):
-    """Every row of W_x and W_h by its length and its direction.
+    """Weight normalization: every row of W_x and W_h is parametrized by a length and a direction.
 
-    They are ``parametrizations.<matrix>.original0`` and ``.original1``, as torch names them. The lengths start as those
-    of the rows that the cell drew, so that the first forward pass is the baseline's; the authors' initialization from
-    data, ``initialized_from_data``, is for layers whose inputs are data, not states.
+    Lengths are ``parametrizations.<matrix>.original0``, directions ``.original1``, as torch names them. Each length
+    starts as the length of the row that the cell drew, so the first forward pass is the same as in the baseline. The
+    authors' initialization from data, ``initialized_from_data``, is for layers whose inputs are data, not states.
     """
 
     def __init__(self, options: spec.WeightNorm) -> None:
@@ -46,10 +46,11 @@ class WeightNorm(Normalization):
 
 
 class MeanOnlyBatchNormAtSite(BatchStatistics):
-    """a - mean_t over the examples, for every step t (Salimans and Kingma, section 4); the shift is the cell's bias.
+    """Mean-only batch norm in a cell: a - mean_t, with the mean over the examples at every step t (Salimans and Kingma,
+    section 4). The shift is the cell's bias.
 
-    Deviation: in use, the mean is the population's, of a pass of its own as for all batch norms here; the paper keeps a
-    running average.
+    Deviation: evaluation uses the population's mean, from a separate pass over the training data, as all batch norms
+    here do; the paper keeps a running average.
     """
 
     def forward(self, a: Tensor, t: int, mask: Tensor | None = None, size: Size | None = None) -> Tensor:
@@ -67,7 +68,8 @@ class MeanOnlyBatchNormAtSite(BatchStatistics):
 
 
 class MeanOnlyBatchNormLayer(BatchStatistics):
-    """a - mean + bias, the mean of a feature over the examples, or of a channel over all places too."""
+    """Mean-only batch norm of a layer: a - mean + bias. The mean of a feature is over the examples; the mean of a
+    channel is over examples and places."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         super().__init__(shape[0])
@@ -87,8 +89,9 @@ class MeanOnlyBatchNormLayer(BatchStatistics):
 
 @contextmanager
 def initialized_from_data(model: nn.Module) -> Iterator[None]:
-    """Inside, the first forward pass initializes every layer whose weight has a length and a direction from what that
-    layer receives, the first layer first; for methods with ``init: data``.
+    """Initialize layers from data, for methods with ``init: data``. Inside this context, the first forward pass
+    initializes every layer whose weight has a length and a direction, from the layer's own input, the first layer
+    first.
     """
     hooks = [
         layer.register_forward_pre_hook(lambda layer, inputs: initialize_from_data_(layer, inputs[0]))
@@ -104,13 +107,15 @@ def initialized_from_data(model: nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def initialize_from_data_(layer: nn.Linear | nn.Conv2d, x: Tensor) -> None:
-    """Give the summed inputs of a first batch x (B, ...) mean 0 and variance 1 (Salimans and Kingma, Eq. 5-6).
+    """Initialize a layer so that its summed inputs of a first batch x (B, ...) have mean 0 and variance 1 (Salimans and
+    Kingma, Eq. 5-6).
 
-    v is drawn from N(0, 0.05^2), and g = 1 / std, b = -mean / std of v x / |v| over the examples and places. A layer
-    without a bias, whose mean is taken out after it, gets the lengths alone.
+    v is drawn from N(0, 0.05^2). Then g = 1 / std and b = -mean / std, with mean and std of v x / |v| over the examples
+    and places. A layer without a bias only gets v and g, because the mean is subtracted after the layer.
 
     Raises:
-        ValueError: the layer has no such parametrization, or a unit's summed inputs do not differ.
+        ValueError: the layer's weight is not parametrized by length and direction, or the summed inputs of a unit are
+            all equal.
     """
     if not _has_length_and_direction(layer):
         raise ValueError(
@@ -138,17 +143,18 @@ def _has_length_and_direction(layer: nn.Module) -> bool:
 
 
 class LengthAndDirection(nn.Module):
-    """w = g v / |v| for every row (Salimans and Kingma, Eq. 2).
+    """Weight from lengths g and directions v: w = g v / |v| for every row (Salimans and Kingma, Eq. 2).
 
     ``torch.nn.utils.parametrizations.weight_norm`` computes the same; its second derivatives are wrong in torch 2.13.
     """
 
     def forward(self, g: Tensor, v: Tensor) -> Tensor:
-        """g (O, 1), v (O, I) -> (O, I); of a convolution, (O, 1, 1, 1) and (O, I, h, w)."""
+        """Compute w from g and v: g (O, 1), v (O, I) -> w (O, I); for a convolution g (O, 1, 1, 1), v (O, I, h, w)."""
         return g * v / _length(v)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """A row of zeros has the length 0 and some direction."""
+        """Return the lengths and directions of the rows of ``weight``. A row of zeros has length 0 and an arbitrary
+        direction."""
         length = _length(weight)
         return length, torch.where(length == 0, 1.0, weight)
 

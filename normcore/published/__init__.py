@@ -1,7 +1,7 @@
-"""Published results of the papers, as data: one YAML file a paper, read and checked once. Imports no torch.
+"""Published results of papers: one YAML file for each paper, read and checked once. Imports no torch.
 
-``results`` and ``curves`` of a file are grouped as the paper prints them, by table, figure or section. What a group
-says holds for each of its ``rows``, and a row adds the rest: together the fields of a ``Result`` or of a ``Curve``.
+``results`` and ``curves`` of a file are grouped as the paper prints them, by table, figure or section. The fields of a
+group hold for each of its ``rows``, and a row adds its own fields; together they make a ``Result`` or a ``Curve``.
 
 To add a number, add a row. To add a paper, add a file.
 """
@@ -21,16 +21,16 @@ def published(task: str) -> tuple[Result, ...]:
 
 
 def curves(task: str) -> tuple[Curve, ...]:
-    """The papers' curves of a task or of an analysis."""
+    """Curves that the papers published on a task or an analysis."""
     return tuple(curve for paper in papers() for curve in paper.curves if curve.task == task)
 
 
 @cache
 def papers() -> tuple[Paper, ...]:
-    """All papers, by the names of their files.
+    """Read all papers, in the order of their file names.
 
     Raises:
-        InvalidPaper: a file does not hold what it should.
+        InvalidPaper: a file does not have the form of a paper.
     """
     found = sorted(files(__name__).iterdir(), key=lambda file: file.name)
     return tuple(read(file) for file in found if file.name.endswith(".yaml"))

@@ -1,4 +1,4 @@
-"""A paper's numbers as values: what stands in its tables, and what its analyses drew."""
+"""Published numbers of a paper: results from its tables, and curves from its analyses."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -18,17 +18,19 @@ class Result:
     """Published result of one model on a task.
 
     Attributes:
-        method: our tag of its normalization; None for another work's model that no method of ours describes, or whose
-            normalization the paper does not tell.
-        model: the paper's own name, such as ``BN-e**``.
-        options: the task's options that name the problem, where they differ from the task's profile ``paper``.
-        measured_with: further options, where the authors' code measured another problem than the paper describes.
-        values: by name of the metric; accuracies, error rates and recalls are fractions.
-        where, citation: ``Table 1``, and the same with the paper's short name before it.
-        provenance: printed in the text, or read off the figures' files in the authors' repository.
-        origin: the work that a number was taken from, where the paper quotes another's.
-        comparable: whether it was measured on the same problem as the paper's own numbers.
-        updates: after how many updates, where the paper says so.
+        model: the paper's name for the model, such as ``BN-e**``.
+        method: our tag of the model's normalization. None if the model is from another work and no method of ours
+            describes it, or if the paper does not name its normalization.
+        values: value by metric; accuracies, error rates and recalls are fractions.
+        where: place in the paper, such as ``Table 1``.
+        citation: the paper's short name, followed by ``where``.
+        provenance: ``text`` for a printed number, ``figure`` for a number read off a figure's file in the authors'
+            repository.
+        options: the task's options that define the problem, where they differ from the task's profile ``paper``.
+        measured_with: further options, if the authors' code measured another problem than the paper describes.
+        origin: the work that the paper quotes the number from; None for the paper's own number.
+        comparable: whether the number was measured on the same problem as the paper's own numbers.
+        updates: number of training updates, if the paper gives it.
     """
 
     task: Name
@@ -49,25 +51,26 @@ class Result:
 
     @property
     def can_be_ranked(self) -> bool:
-        """Tell if a board may rank it: a test result that compares with the paper's own."""
+        """Tell if a board may rank this result: a test result on the same problem as the paper's own numbers."""
         return self.split == "test" and self.comparable
 
     @property
     def problems(self) -> tuple[Mapping[str, object], ...]:
-        """The options of each problem that it stands beside: the paper's and, if another, that of the code."""
+        """Options of each problem whose board shows this result: the paper's problem and, if it differs, the code's."""
         own = self.options
         return (own, {**own, **self.measured_with}) if self.measured_with else (own,)
 
 
 @dataclass(frozen=True, config=STRICT)
 class Curve:
-    """Numbers of an analysis or of a sensitivity study, which no board ranks: a quantity y over some x.
+    """Published curve of an analysis or a sensitivity study: a quantity y over a quantity x. No board ranks it.
 
     Attributes:
-        task: our task or analysis that measures the same.
-        parameters: what was held fixed along the curve.
+        task: our task or analysis that measures the same quantity.
+        parameters: quantities that were held fixed along the curve.
         points: (x, y), x ascending.
-        provenance: as a result's; or computed by us from what the paper says that it drew, and then ``note`` says how.
+        provenance: ``text`` or ``figure`` as in ``Result``; ``computed`` if we computed the curve from the paper's
+            description of its figure. Then ``note`` says how.
     """
 
     task: Name
@@ -85,13 +88,13 @@ class Curve:
     @model_validator(mode="after")
     def computed_numbers_have_a_note(self) -> Self:
         if self.provenance == "computed" and not self.note:
-            raise ValueError("say in note how it was computed")
+            raise ValueError("add a note that says how the numbers were computed")
         return self
 
 
 @dataclass(frozen=True, config=STRICT)
 class Paper:
-    """A paper as one cites it, and its numbers."""
+    """Paper: its bibliographic data and its published numbers."""
 
     short_name: Name
     title: Name

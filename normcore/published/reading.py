@@ -1,4 +1,4 @@
-"""Reader of a paper's file. An error names the file, the entry and the field."""
+"""Reader of a paper's YAML file. Error messages name the file, the entry and the field."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,14 +17,14 @@ PARTS = ("paper", "results", "curves")
 
 
 class InvalidPaper(ValueError):
-    """The file is not a paper's."""
+    """A file does not have the form of a paper; the message names the file, the entry and the field."""
 
 
 def read(file: Traversable) -> Paper:
-    """The paper of one file.
+    """Read the paper in one YAML file.
 
     Raises:
-        InvalidPaper: the file does not hold what it should.
+        InvalidPaper: the file does not have the form of a paper.
     """
     try:
         loaded = load_yaml(file.read_text(encoding="utf-8"))
@@ -47,17 +47,17 @@ def read(file: Traversable) -> Paper:
 
 
 def _entries(written: Mapping[str, Any], part: str, file: str, short_name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place of each row in the file; and the row, what its group says of all rows, and the citation."""
+    """Read each row of ``part``: its place in the file, and its fields, the fields of its group, and a citation."""
     for k, group in enumerate(_list(written.get(part, []), f"{file}: {part}")):
         place = f"{file}: {part}[{k}]"
         shared = dict(_object(group, place))
         for n, row in enumerate(_list(shared.pop("rows", None), f"{place}.rows")):
             here = f"{place}.rows[{n}]"
             for twice in shared.keys() & _object(row, here).keys():
-                raise InvalidPaper(f"{here}.{twice}: its group says it already; say it once")
+                raise InvalidPaper(f"{here}.{twice}: the row's group has this field, too; remove one of the two")
             entry = shared | row
             if "citation" in entry:
-                raise InvalidPaper(f"{here}.citation: it is made of the paper's short name and `where`; remove it")
+                raise InvalidPaper(f"{here}.citation: made from the paper's short name and `where`; remove this field")
             yield here, {**entry, "citation": f"{short_name}, {entry.get('where')}"}
 
 

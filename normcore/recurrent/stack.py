@@ -1,4 +1,4 @@
-"""A cell over time, layers and directions.
+"""Recurrent network: a cell applied over time, in layers and directions.
 
 Shapes: T steps, B examples, F inputs, H hidden units, D directions (1 or 2).
 """
@@ -18,11 +18,11 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 class RecurrentState(NamedTuple):
-    """All that is needed to go on where a sequence was left off.
+    """State of a recurrent network after some steps, from which a later call can go on.
 
     Attributes:
-        cells: the state of every layer, the first layer first; of both directions, if there are two.
-        t: the number of steps done, on which statistics per time step depend.
+        cells: the state of every layer, the first layer first; if there are two directions, two states for each layer.
+        t: the number of steps done; per-step statistics depend on this number.
     """
 
     cells: tuple[State, ...]
@@ -33,13 +33,13 @@ class Recurrent(nn.Module):
     """A recurrent network of one kind of cell and one normalization.
 
     Args:
-        options: the cell, its sizes and how it starts. If it is bidirectional, every layer also reads backwards, and
-            the next layer sees both outputs side by side.
+        options: the cell, its sizes and its initial values. In a bidirectional network every layer also reads
+            backwards, and the next layer gets both outputs side by side.
         norm: the normalization's options.
-        kernel, unroll: what ``normcore.kernels.choose`` gives: the name of the loop over time that runs, and the loop.
+        kernel, unroll: the results of ``normcore.kernels.choose``: name and function of the loop over time.
 
     Raises:
-        ValueError: ``input_size`` is not allowed, or the normalization has no place in the cell.
+        ValueError: ``input_size`` is below 1, or the normalization has no place in the cell.
     """
 
     def __init__(
@@ -84,21 +84,23 @@ class Recurrent(nn.Module):
 
         Args:
             x: (T, B, F).
-            lengths: (B,) how many of the T steps each example has; the rest is padding, over which its state is
-                copied, and from whose end the backward direction does not read. None if all have T. What x holds in
-                the padding does not matter, but for methods whose statistics count it (``counts_padding``); steps
-                that are padding in all examples are not computed at all.
-            state: what an earlier call returned; None begins with the trained initial state, plus the
+            lengths: (B,), the number of steps of each example; None if all examples have T steps. The steps after an
+                example's last step are padding. The example's state is copied over the padding, and the backward
+                direction starts at the example's last step. The values of x in the padding do not matter, except for
+                methods whose statistics count padding (``counts_padding``). Steps that are padding in all examples
+                are not computed at all.
+            state: state that an earlier call returned. None begins with the trained initial state plus the
                 normalization's noise on h, drawn anew from torch's global generator at every call.
-            longest: the largest of ``lengths``, which are then not checked; None asks them, and waits for their device.
+            longest: the largest of ``lengths``; with this argument ``lengths`` are not checked. None takes the largest
+                from ``lengths``, which waits for their device.
 
         Returns:
-            y (T, B, D H), the last layer's h at every step, and the state after the last step (for the backward
-            direction: after having read down to the first).
+            y (T, B, D H), the last layer's h at every step, and the state after the last step. For the backward
+            direction, this is the state after reading back to the first step.
 
         Raises:
-            ValueError: shapes do not fit, or ``state`` is given to a bidirectional network, or to one whose statistics
-                are taken over whole sequences, not the population's.
+            ValueError: shapes do not fit; or ``state`` is given to a bidirectional network, or to a network that takes
+                the minibatch's statistics over whole sequences.
         """
         self._check(x, None if longest is not None else lengths, state)
         if lengths is None:
@@ -111,7 +113,7 @@ class Recurrent(nn.Module):
         return y, RecurrentState(ends, (state.t if state else 0) + len(x))
 
     def _run(self, x: Tensor, mask: Tensor | None, state: RecurrentState | None) -> tuple[Tensor, tuple[State, ...]]:
-        """The outputs (T, B, D H) of the steps x (T, B, F), and the states that all layers and directions end with."""
+        """Compute the outputs (T, B, D H) of the steps x (T, B, F), and the end states of all layers and directions."""
         if mask is not None and not self.counts_padding:
             x = x.masked_fill(~mask.unsqueeze(2), 0)
         ends: list[State] = []
@@ -129,7 +131,7 @@ class Recurrent(nn.Module):
         return x, tuple(ends)
 
     def initial_state(self, cell: Any, batch_size: int) -> State:
-        """The trained first state of one of the cells, with the normalization's noise on h."""
+        """Return the trained first state of ``cell``, with the normalization's noise on h."""
         state: State = cell.initial_state(batch_size)
         if self.initial_state_noise:
             state = state._replace(h=state.h + self.initial_state_noise * torch.randn_like(state.h))
@@ -149,8 +151,8 @@ class Recurrent(nn.Module):
             raise ValueError("expected no state for a bidirectional network, received one; pass the whole sequence")
         if self.whole_sequences and state.t and any(norm.takes_batch for norm in batch_norms(self).values()):
             raise ValueError(
-                "expected whole sequences, over which this method takes its statistics, received a state to go on from;"
-                " pass them from the start, or use evaluation mode"
+                "expected no state, as this method's statistics are over whole sequences, received one;"
+                " pass whole sequences from the start, or use evaluation mode"
             )
         expected = [_layout(cell.initial_state(x.shape[1])) for cell in cast(Iterable[Any], self.cells)]
         received = [_layout(cell) for cell in state.cells]
@@ -162,7 +164,7 @@ class Recurrent(nn.Module):
 
 
 def _layout(state: State) -> str:
-    """Layout of one layer's state, to be compared and to be read."""
+    """Describe the type and the shapes of one layer's state, for comparisons and for error messages."""
     return f"{type(state).__name__} {tuple(tuple(part.shape) for part in state)}"
 
 
@@ -181,12 +183,12 @@ def _check_lengths(lengths: Tensor, steps: int, batch_size: int) -> None:
 
 
 def _mask(steps: int, lengths: Tensor) -> Tensor:
-    """(T, B): whether an example has this step."""
+    """Return a mask (T, B), true at the steps that an example has."""
     return torch.arange(steps, device=lengths.device).unsqueeze(1) < lengths
 
 
 def _reversed(x: Tensor, mask: Tensor | None) -> Tensor:
-    """x (T, B, F) backwards in time; padding stays at its place."""
+    """Reverse x (T, B, F) in time; padding stays at its place."""
     if mask is None:
         return x.flip(0)
     steps = torch.arange(len(x), device=x.device).unsqueeze(1)

@@ -1,4 +1,4 @@
-"""Take over the weights of ``torch.nn``'s recurrent networks."""
+"""Load the weights of ``torch.nn``'s recurrent networks."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,13 +11,13 @@ from normcore.spec.cells.gru import GRU
 
 
 def load_torch_state_dict(network: Recurrent, state_dict: Mapping[str, Tensor]) -> None:
-    """Take over the weights of a ``torch.nn`` network of the same cell and sizes, whose two biases become one.
+    """Load the weights of a ``torch.nn`` network of the same cell and sizes. Torch's two biases are added to one.
 
-    What torch does not have, as the trained initial state, stays as it is.
+    Parameters that torch does not have, such as the trained initial state, stay as they are.
 
     Raises:
-        ValueError: a parameter is missing, left over or of another shape, or it is a GRU whose second bias of the
-            candidate is not zero, for which there is no place here.
+        ValueError: a parameter is missing, left over or of another shape; or the network is a GRU whose second bias of
+            the candidate is not zero, because our GRU has no such bias.
     """
     given = dict(state_dict)
     if isinstance(network.options, GRU):
@@ -29,7 +29,10 @@ def load_torch_state_dict(network: Recurrent, state_dict: Mapping[str, Tensor]) 
             raise ValueError(f"expected {name_in_torch} of shape {tuple(ours.shape)}, received {tuple(loaded.shape)}")
         taken.append((cell, name, loaded.to(ours)))
     if given:
-        raise ValueError(f"expected a network of these layers and directions, received {', '.join(given)} besides")
+        raise ValueError(
+            f"expected only weights of this network's layers and directions, received {', '.join(given)} besides;"
+            " use the state_dict of a network with the same layers and directions"
+        )
     for cell, name, loaded in taken:
         _set(cell, name, loaded)
 
@@ -52,7 +55,7 @@ def _check_candidate_bias(given: Mapping[str, Tensor], hidden_size: int) -> None
 
 
 def _from_torch(given: dict[str, Tensor], name: str) -> Tensor:
-    """Take a parameter out of what was given; ``bias_l0`` is the sum of torch's two."""
+    """Remove a parameter from ``given`` and return it; ``bias_l0`` is the sum of torch's two biases."""
     names = [name.replace("bias", bias) for bias in ("bias_ih", "bias_hh")] if name.startswith("bias") else [name]
     missing = [part for part in names if part not in given]
     if missing:
@@ -62,7 +65,7 @@ def _from_torch(given: dict[str, Tensor], name: str) -> Tensor:
 
 @torch.no_grad()
 def _set(cell: nn.Module, name: str, value: Tensor) -> None:
-    """Give a parameter a value, through its parametrization if it has one."""
+    """Set the value of a cell's parameter, through the parametrization if the parameter has one."""
     if parametrize.is_parametrized(cell, name):
         setattr(cell, name, value)
     else:

@@ -1,4 +1,4 @@
-"""The loop over time: a cell knows one step, ``unroll`` knows a sequence.
+"""The loop over time: a cell computes one step, ``unroll`` a whole sequence.
 
 Shapes: T steps, B examples, F inputs, H hidden units.
 """
@@ -23,8 +23,8 @@ class Unrolled(NamedTuple):
     Attributes:
         y: (T, B, H), h after every step.
         end: the state after the last step.
-        moments: what the cell's batch norms saw, (2, T, F) each, means and variances, by the norm's name in the cell;
-            of those alone whose statistics somebody wants. The caller hands them to ``take_in_moments``.
+        moments: the minibatch's means and variances (2, T, F) in each batch norm, by the norm's name in the cell. Batch
+            norms that do not need them are left out. The caller passes the moments to ``take_in_moments``.
     """
 
     y: Tensor
@@ -33,18 +33,20 @@ class Unrolled(NamedTuple):
 
 
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
-    """Step ``cell`` over a sequence; every other implementation, in ``normcore.kernels``, gives the same.
+    """Apply ``cell`` step by step over a sequence. This is the reference; the kernels in ``normcore.kernels`` compute
+    the same.
 
     Args:
-        x: (T, B, F).
-        state: before the first step.
-        t: the number of the first step, on which statistics per time step depend.
-        mask: (T, B), false where an example has no such step; its state stays. None if all have all.
+        x: (T, B, F), inputs.
+        state: the state before the first step.
+        t: the number of the first step; per-step statistics depend on this number.
+        mask: (T, B), false at the steps that an example does not have; its state does not change there. None if all
+            examples have all steps.
     """
     y: list[Tensor] = []
     if len(x) == 0:
         return Unrolled(state.h.expand(0, -1, -1), state, {})
-    _moments(cast(nn.Module, cell))  # whatever a pass left there that was broken off
+    _moments(cast(nn.Module, cell))  # drop the moments that an interrupted pass left there
     with parametrize.cached():
         for state in states(cell, x, state, t, mask):  # noqa: B020
             y.append(state.h)
@@ -52,7 +54,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
 
 
 def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Iterator[S]:
-    """The state after each step of ``unroll``: the very tensors from which the next step goes on."""
+    """Yield the state after each step of ``unroll``: the same tensors that the next step starts from."""
     for step, term in enumerate(cell.input_term(x, t, mask).unbind(0)):
         new = cell.step(term, state, t + step)
         state = new if mask is None else _where(mask[step].unsqueeze(1), new, state)
@@ -61,9 +63,9 @@ def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
 
 @contextmanager
 def step_by_step(cell: Cell[S]) -> Iterator[Callable[[Tensor, S, int], S]]:
-    """Step a cell by hand, for networks whose next input depends on the state: inside, ``step(x, state, t)`` gives
-    the state after step t, of x (B, F). At the end the cell's batch norms take in what they saw; after an exception
-    they do not.
+    """Step a cell by hand, for networks whose next input depends on the state. Inside the context,
+    ``step(x, state, t)`` returns the state after step t with the input x (B, F). At the end of the context, the cell's
+    batch norms take in the moments of all steps; after an exception they do not.
     """
     module = cast(nn.Module, cell)
     _moments(module)
@@ -73,7 +75,7 @@ def step_by_step(cell: Cell[S]) -> Iterator[Callable[[Tensor, S, int], S]]:
 
 
 def take_in_moments(cell: nn.Module, moments: Mapping[str, Tensor], t: int = 0) -> None:
-    """Have the cell's batch norms take in what an unroll from step ``t`` on saw."""
+    """Give the ``moments`` of an unroll that began at step ``t`` to the cell's batch norms, for their statistics."""
     norms = batch_norms(cell)
     for name, seen in moments.items():
         norms[name].take_in(seen, t)

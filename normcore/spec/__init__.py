@@ -1,7 +1,7 @@
-"""The vocabulary: everything one can ask for, torch-free.
+"""Vocabulary of specs: everything that a user can ask for. This package does not import torch.
 
-A part of a spec that comes in kinds (task, model, cell, norm, optimizer) is one of the frozen classes of a registry;
-its tag names the module that implements it. ``resolve`` turns what a user wrote into an ``ExperimentSpec``.
+Task, model, cell, norm and optimizer come in several kinds. Each kind is a frozen class of options in a registry; the
+tag of the class names the module that implements it. ``resolve`` turns what a user wrote into an ``ExperimentSpec``.
 """
 
 from normcore.spec.errors import InvalidSpec, SpecError

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-MOST_ERRORS = 100  # that one answer lists
-MOST_LETTERS = 100  # of a name in a path
+MOST_ERRORS = 100  # errors that one answer lists
+MOST_LETTERS = 100  # letters of a name in a path
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class SpecError:
-    """One thing wrong with a spec: the field's path, what to do about it, and a stable code."""
+    """Error of one field of a spec: the field's path, a message that says what to write instead, and a stable code."""
 
     loc: tuple[str | int, ...]
     msg: str
@@ -27,15 +27,16 @@ def _shortened(step: str | int) -> str | int:
 
 
 def first_errors(found: Sequence[T], as_error: Callable[[T], SpecError]) -> list[SpecError]:
-    """The first errors, and how many more there are. Only those that are listed are put into words."""
+    """Convert the first errors with ``as_error``; a last error says how many more there are. Errors that are not listed
+    are not converted."""
     errors = [as_error(one) for one in found[:MOST_ERRORS]]
     if len(found) > MOST_ERRORS:
-        errors.append(SpecError((), f"that is enough; {len(found) - MOST_ERRORS:,} more errors are not listed", "more"))
+        errors.append(SpecError((), f"too many errors; {len(found) - MOST_ERRORS:,} more errors are not listed", "more"))
     return errors
 
 
 class InvalidSpec(ValueError):
-    """The spec is not one; ``errors`` says field by field why."""
+    """Error: a spec is not valid. ``errors`` says why, field by field."""
 
     def __init__(self, errors: list[SpecError]) -> None:
         self.errors = errors

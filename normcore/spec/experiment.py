@@ -1,4 +1,4 @@
-"""A whole spec: what one experiment asks for, and the fingerprint of everything that decides its result."""
+"""Spec of an experiment as a whole, and its fingerprint, a digest of everything that decides the result."""
 
 import hashlib
 import json
@@ -53,7 +53,7 @@ LabelValue = Annotated[str, StringConstraints(max_length=256), AfterValidator(_p
 
 
 class _AnyModel:
-    """The JSON Schema of a model: any of those there are, or null where it may be left out."""
+    """JSON Schema of a model: any known model, or null if the model may be left out."""
 
     def __init__(self, may_be_left_out: bool) -> None:
         self._may_be_left_out = may_be_left_out
@@ -69,11 +69,11 @@ AnyModelOrNone = Annotated[Model | None, _AnyModel(True), SerializeAsAny()]
 
 
 class ExperimentSpec(Part):
-    """A validated, resolved spec: a ``TrainingSpec`` or an ``AnalysisSpec``. ``normcore.spec.resolve`` makes one from
-    what a user wrote."""
+    """A validated, resolved spec: a ``TrainingSpec`` or an ``AnalysisSpec``. ``normcore.spec.resolve`` makes the spec
+    from what a user wrote."""
 
     spec_version: int = Field(
-        SPEC_VERSION, ge=SPEC_VERSION, le=SPEC_VERSION, description="Of the vocabulary; older specs are upgraded."
+        SPEC_VERSION, ge=SPEC_VERSION, le=SPEC_VERSION, description="Version of the spec; older specs are upgraded."
     )
     kind: Kind
     task: Task
@@ -81,7 +81,7 @@ class ExperimentSpec(Part):
     norm: Method | None
     seeds: list[Annotated[int, Field(ge=0, le=MAX_SEED)]] = Field([0], min_length=1, max_length=MAX_SEEDS)
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    priority: int = Field(5, ge=0, le=9, description="9 goes first.")
+    priority: int = Field(5, ge=0, le=9, description="Runs with 9 go first.")
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=MAX_LABELS)
 
     @field_validator("seeds")
@@ -129,29 +129,31 @@ class ExperimentSpec(Part):
 
     @property
     def max_steps(self) -> int:
-        """Largest number of steps of a run that is known before it begins."""
+        """Number of steps of a run as far as it is known before the run begins: the most updates of a training, or 1
+        for an analysis."""
         raise NotImplementedError
 
     def canonical(self) -> dict[str, Any]:
-        """Fields of task, model, norm and training that differ from their class's defaults."""
+        """Return the fields of task, model, norm and training that differ from the defaults of their classes."""
         parts = {name: getattr(self, name, None) for name in HASHED}
         return {name: part.canonical() for name, part in parts.items() if part is not None}
 
     def fingerprint(self, without: Collection[str] = ()) -> str:
-        """SHA-256 over the canonical JSON of task, model, norm and training, less the parts in ``without``.
+        """Compute the SHA-256 of the canonical JSON of task, model, norm and training, except the parts in ``without``.
 
-        Fields at their class's default are left out: see ``Part.canonical``.
+        Fields with the default value of their class are left out: see ``Part.canonical``.
         """
         return digest({name: part for name, part in self.canonical().items() if name not in without})
 
     def fingerprint_and_setting(self) -> tuple[str, str]:
-        """Its fingerprint, and that of all but the norm, in less time than one by one."""
+        """Compute two fingerprints: of the whole spec, and of the spec without its norm. This is faster than two calls
+        of ``fingerprint``."""
         canonical = self.canonical()
         return digest(canonical), digest({name: part for name, part in canonical.items() if name != "norm"})
 
 
 class TrainingSpec(ExperimentSpec):
-    """A benchmark's model to be trained."""
+    """Spec of a training: a benchmark, the model to train, its norm, and the options of the training."""
 
     kind: Literal["training"] = "training"
     task: Annotated[Benchmark, BENCHMARKS]
@@ -182,12 +184,12 @@ class TrainingSpec(ExperimentSpec):
 
     @property
     def budget(self) -> int:
-        """Examples that the training may see."""
+        """Number of examples that the training may see."""
         return self.training.max_steps * self.training.batch_size
 
 
 class AnalysisSpec(ExperimentSpec):
-    """Something to measure without training. It has those of model and norm that its task takes."""
+    """Spec of an analysis, a measurement without training. It has a model or a norm only if its task takes one."""
 
     kind: Literal["analysis"] = "analysis"
     task: Annotated[Analysis, ANALYSES]
@@ -200,15 +202,15 @@ class AnalysisSpec(ExperimentSpec):
 
 
 def parse(stored: Mapping[str, Any]) -> ExperimentSpec:
-    """The spec that was stored, by whatever version of normbench.
+    """Read a stored spec, which this or an older version of normbench wrote.
 
     Raises:
-        pydantic.ValidationError, ValueError: it is none.
+        pydantic.ValidationError, ValueError: ``stored`` is not a valid spec.
     """
     spec = upgrade(stored)
     return (AnalysisSpec if spec.get("kind") == "analysis" else TrainingSpec).model_validate(spec)
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of canonical JSON: sorted keys, no white space, shortest round-trip floats."""
+    """Compute the SHA-256 of a value's canonical JSON: sorted keys, no white space, shortest round-trip floats."""
     return hashlib.sha256(CANONICAL_JSON.encode(value).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Read a spec as a user writes it, in YAML or JSON: a number is a number, and nothing is said twice."""
+"""Reader of specs in YAML or JSON. It reads 1e-3 as a number, and refuses a key that stands twice in an object."""
 
 import codecs
 import json
@@ -13,12 +13,12 @@ import yaml
 from normcore.spec.messages import quoted
 from normcore.spec.yaml_errors import in_one_line
 
-MAX_NODES = 100_000  # values, keys and what aliases repeat of them; a spec with 1,000 seeds has some 1,100
+MAX_NODES = 100_000  # values and keys, with aliases written out; a spec with 1,000 seeds has some 1,100
 MAX_LEVELS = 50
 MERGE = "tag:yaml.org,2002:merge"
-MAX_DIGITS = 308  # of a whole number; those that are longer are beyond every float
+MAX_DIGITS = 308  # digits of a whole number; a longer number is larger than every float
 NUMBER = re.compile(r"^[-+]?(\d[\d_]*(\.[\d_]*)?|\.\d[\d_]*)[eE][-+]?\d+$")
-MARKS = (  # the longer ones first: UTF-32's begins as UTF-16's does
+MARKS = (  # UTF-32 first, because the mark of UTF-32-LE begins with that of UTF-16-LE
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -27,20 +27,22 @@ MARKS = (  # the longer ones first: UTF-32's begins as UTF-16's does
 NOT_JSON = {"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"}  # a date is text, as in JSON
 
 _Trail = tuple[Any, str | int] | None
-"""The trail to what a value stands in, and its key or place there; thousands of levels share what they can."""
+"""Path of a value as a linked list: the trail of the list or object that holds the value, and its index or key there.
+Values of one list or object share its trail."""
 
 
 class NotYaml(ValueError):
-    """The text is no YAML, or YAML that stands for more than values."""
+    """Error: the text is not YAML, or it is YAML for objects that are not plain values."""
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML that means what JSON can say. YAML 1.1 reads 1e-3 as text for want of a dot; people mean a number."""
+    """Loader of YAML that has only JSON's kinds of values. It reads 1e-3 as a number, as people mean it; YAML 1.1 reads
+    1e-3 as text, because it has no dot."""
 
     _level = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        self._level += 1  # PyYAML takes time in the square of the levels
+        self._level += 1  # PyYAML's time grows with the square of the levels
         if self._level > MAX_LEVELS:
             raise ValueError("it is nested too deeply; a spec has three levels")
         node = super().compose_node(parent, index)
@@ -73,7 +75,7 @@ _Loader.yaml_constructors = {
 
 
 class _Dumper(yaml.SafeDumper):
-    """Puts into quotes what ``_Loader`` would read as something else than text."""
+    """Writer of YAML. It quotes a text that ``_Loader`` would otherwise read as another kind of value."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -90,7 +92,7 @@ def read_spec(path: Path) -> Any:
     """Read a spec from a file, without validation.
 
     Raises:
-        ValueError: the file is neither YAML nor JSON, or says something twice.
+        ValueError: the file is neither YAML nor JSON, or has a key twice.
         OSError: the file cannot be read.
     """
     try:
@@ -102,10 +104,10 @@ def read_spec(path: Path) -> Any:
 
 
 def _text(content: bytes) -> str:
-    """The text of a file: UTF-8, or UTF-16 and UTF-32 that begin with their mark, as Windows saves them.
+    """Decode the content of a file: UTF-8, or UTF-16 or UTF-32 with a byte order mark, as Windows saves them.
 
     Raises:
-        NotYaml: it is in another encoding.
+        NotYaml: the content is in another encoding.
     """
     encoding = next((name for mark, name in MARKS if content.startswith(mark)), "utf-8")
     try:
@@ -116,11 +118,11 @@ def _text(content: bytes) -> str:
 
 
 def load_json(text: str | bytes) -> Any:
-    """A spec in JSON, which may have NaN and numbers beyond every float; ``not_json`` finds them.
+    """Read a spec in JSON. The result may have NaN and infinite numbers; ``not_json`` finds them.
 
     Raises:
         json.JSONDecodeError: the text is not JSON.
-        ValueError: it is, and has a key twice, or too many levels.
+        ValueError: the text is JSON, but has a key twice in one object, or too many levels.
     """
     try:
         return json.loads(text, object_pairs_hook=_once, parse_int=_whole)
@@ -129,7 +131,8 @@ def load_json(text: str | bytes) -> Any:
 
 
 def _whole(digits: str) -> int | float:
-    """The number, or infinity: reading digits takes time in the square of their number."""
+    """Convert digits to a whole number. More than ``MAX_DIGITS`` digits give infinity, because the time of a conversion
+    grows with the square of the digits."""
     return int(digits) if len(digits) <= MAX_DIGITS else _beyond(digits)
 
 
@@ -138,11 +141,11 @@ def _beyond(digits: str) -> float:
 
 
 def load_yaml(text: str) -> Any:
-    """A spec in YAML, which may have numbers as ``load_json`` has it.
+    """Read a spec in YAML. The result may have NaN and infinite numbers; ``not_json`` finds them.
 
     Raises:
         NotYaml: the text is not YAML.
-        ValueError: it is, and has a key twice, or is beyond the size of a spec.
+        ValueError: the text is YAML, but has a key twice in one object, or is too large for a spec.
     """
     try:
         return yaml.load(text, Loader=_Loader)
@@ -151,8 +154,8 @@ def load_yaml(text: str) -> Any:
 
 
 def not_json(written: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """The paths of values that JSON cannot say, each with its value: numbers that are not finite, and what is no value
-    of JSON's. A part that stands in several places is looked at in the first."""
+    """Yield path and value of everything that JSON does not have: numbers that are not finite, and other kinds of
+    values. A list or an object that stands in several places is searched at the first place only."""
     seen = set[int]()
     left: list[tuple[_Trail, Any]] = [(None, written)]
     while left:
@@ -179,7 +182,7 @@ def _path(trail: _Trail) -> tuple[str | int, ...]:
 
 
 def dump_yaml(spec: Any) -> str:
-    """A spec as people write it, each list on one line; ``load_yaml`` reads the same from it."""
+    """Write a spec in YAML as people do, each list on one line. ``load_yaml`` reads the same spec from the text."""
     return yaml.dump(spec, Dumper=_Dumper, sort_keys=False, default_flow_style=False, allow_unicode=True)
 
 
@@ -191,7 +194,7 @@ def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def _first_double(pairs: Sequence[tuple[Any, Any]]) -> Any:
-    """The first key that stands there before."""
+    """Find the first key that already stands earlier in ``pairs``."""
     seen = set[Any]()
     for key, _ in pairs:
         if key in seen:
@@ -201,8 +204,10 @@ def _first_double(pairs: Sequence[tuple[Any, Any]]) -> Any:
 
 
 def _check_size(root: yaml.Node | None) -> None:
-    """Raises:
-    ValueError: with its aliases written out, the text would be beyond all use, or endless.
+    """Check the size of a YAML text with all aliases written out.
+
+    Raises:
+        ValueError: there are more than ``MAX_NODES`` values and keys, or the text would be endless.
     """
     sizes: dict[int, float] = {}
 
@@ -215,4 +220,4 @@ def _check_size(root: yaml.Node | None) -> None:
         return sizes[id(node)]
 
     if root is not None and size(root) > MAX_NODES:
-        raise ValueError(f"it has over {MAX_NODES:,} values, aliases written out; no spec has")
+        raise ValueError(f"it has over {MAX_NODES:,} values with aliases written out, too many for a spec")

@@ -1,4 +1,4 @@
-"""Recurrences that have a fused kernel. Their module decides if a machine can run it."""
+"""Cells and methods that have fused kernels. ``normcore.kernels`` decides if a machine can run the kernels."""
 
 from normcore.spec.cells import CELLS
 from normcore.spec.cells.gru import GRU
@@ -16,13 +16,13 @@ from normcore.spec.models.model import Model
 FUSED_CELLS = (LSTM, GRU, RNN)
 FUSED_METHODS = (NoNorm, LayerNorm, RecurrentBatchNorm, RMSNorm, SequenceBatchNorm)
 FUSED_PAIRS = tuple((CELLS.tag_of(cell), METHODS.tag_of(method)) for cell in FUSED_CELLS for method in FUSED_METHODS)
-"""All that have fused kernels, as tags of a cell and of a method."""
+"""All pairs of a cell and a method that have fused kernels, by their tags."""
 TRITON = ("3.6", "3.7", "3.8")
-"""Versions that compile all kernels for CUDA devices; the compiler of 3.9.0 aborts."""
+"""Versions of Triton that compile all kernels for CUDA devices; the compiler of Triton 3.9.0 aborts."""
 
 
 def why_not_fused(model: Model, norm: Method) -> str | None:
-    """Why no fused kernel computes all recurrent networks of the model; None if one does."""
+    """Say why fused kernels cannot compute the recurrent networks of this model with this method; None if they can."""
     if model.feeds_back or type(model.recurrent) not in FUSED_CELLS:
         return f"there is no fused kernel for {model.label}"
     if type(norm) not in FUSED_METHODS:

@@ -1,4 +1,4 @@
-"""Messages on invalid values, and how to mend them: for fields of a spec, and for parameters of a request."""
+"""Messages on invalid values, with what to write instead: for fields of a spec, and for parameters of a request."""
 
 import difflib
 import json
@@ -29,10 +29,10 @@ PLAIN = {
     "datetime_parsing": f"expected a moment with its time zone, as {A_MOMENT}",
     "datetime_from_date_parsing": f"expected a moment with its time zone, as {A_MOMENT}",
     "extra_forbidden": "unknown field; remove it",
-    "string_unicode": "expected text; it has characters that are none",
+    "string_unicode": "expected text; it has invalid characters",
     "invalid_key": "a field's name must be text; is there a comma inside a number, as in 1,000?",
 }
-"""By pydantic's code, in place of a message that speaks of Python or says no repair."""
+"""Messages by pydantic's code of the error. They replace messages that speak of Python or do not say what to write."""
 ALSO_CALLED = {
     **dict.fromkeys(("tags", "tag"), "labels"),
     **dict.fromkeys(("randomseed", "randomseeds"), "seeds"),
@@ -50,16 +50,16 @@ ALSO_CALLED = {
     "rbn": "recurrent_batch_norm",
     "wn": "weight_norm",
 }
-"""Other people's words for our names; in small letters, with nothing between them."""
-SHORT = 4  # letters; a shorter word is close to too many others, so one edit must do
-LEAST_WORD = 3  # letters of a word that stands for the name which has it
+"""Other people's words for our names, in small letters without hyphens and underscores."""
+SHORT = 4  # letters; so short a word is close to too many others, so only one edit is allowed
+LEAST_WORD = 3  # letters of a word that may stand for a name with this word in it
 LONGEST_LINE = 100  # characters of a line to write
-FEW_SEEDS = 20  # that a message writes out
+FEW_SEEDS = 20  # most seeds that a message writes out
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Annotates a text with its form: ``pattern`` for programs, ``repair`` for people."""
+    """Annotation of a text: the ``pattern`` that the text must match, and the message ``repair`` if it does not."""
 
     pattern: str
     repair: str
@@ -70,7 +70,7 @@ class Form:
 
 
 def message(error: Any) -> str:
-    """The message of one of pydantic's errors, with a repair."""
+    """Write the message for an error of pydantic's, with what to write instead."""
     kind = error["type"]
     if kind == "literal_error":
         choices = QUOTED.findall(error["ctx"]["expected"])
@@ -80,7 +80,7 @@ def message(error: Any) -> str:
     if kind == "too_long":
         return f"give {error['ctx']['max_length']:,} or fewer"
     if kind in ("value_error", "assertion_error"):
-        return str(error["ctx"]["error"])  # as a package's own validator has it
+        return str(error["ctx"]["error"])  # the text of a plug-in's own validator
     if kind in ("int_type", "float_type"):
         return _a_number(error, whole=kind == "int_type")
     if kind == "string_type":
@@ -93,7 +93,8 @@ def message(error: Any) -> str:
 
 
 def _a_number(error: Any, *, whole: bool) -> str:
-    """Number to write instead: the same without quotes, or without a fraction."""
+    """Write the message for a value that is not a number as expected. If possible, the message has the number to write:
+    the same number without quotes, or 3 instead of 3.0."""
     given, expected = error["input"], "expected a whole number" if whole else "expected a number"
     try:
         number = float(given) if isinstance(given, str | float) else math.nan
@@ -122,7 +123,8 @@ def _a_list(error: Any) -> str:
 
 
 def _seeds(given: Any) -> list[list[int]]:
-    """The seeds that may be meant: by a number that seed or so many, by a text those that stand in it."""
+    """Guess lists of seeds that a value may mean. A number may be a count of seeds or one seed; a text may contain the
+    seeds."""
     whole = isinstance(given, int) and not isinstance(given, bool)
     if whole and 1 < given <= FEW_SEEDS:
         return [list(range(given)), [given]]
@@ -133,7 +135,7 @@ def _seeds(given: Any) -> list[list[int]]:
 
 
 def line(path: Sequence[str | int], value: Any) -> str:
-    """A field with its value as it is typed, in JSON and in YAML: ``"norm": {"method": "none"}``."""
+    """Write a field with its value as a user types it in JSON or YAML: ``"norm": {"method": "none"}``."""
     for name in reversed(path):
         if isinstance(name, int):  # in a list: the item alone
             break
@@ -151,15 +153,15 @@ def choose(given: Any, known: Iterable[str]) -> str:
 
 
 def suggestion(given: Any, known: Iterable[str]) -> str:
-    """The known names that are close to the given one, as a question; empty if none is."""
+    """Write the known names that are close to the given name as a question; an empty text if no name is close."""
     meant = " or ".join(f"'{name}'" for name in nearest(given, known))
     return f"did you mean {meant}? " if meant else ""
 
 
 def nearest(given: Any, known: Iterable[str]) -> list[str]:
-    """The known names that are meant: the same in other letters, under another word for it, nearly the same, or with
-    this word in them."""
-    if not isinstance(given, str) or len(given) > LONGEST_NAME:  # what is longer is close to no name
+    """Find the known names that ``given`` may mean. A name may differ in capitals or hyphens, or in a few letters. Or
+    ``given`` is another word for the name, or one of its words."""
+    if not isinstance(given, str) or len(given) > LONGEST_NAME:  # a longer text is not close to any name
         return []
     known = list(known)
     same = same_name(given, known)
@@ -175,7 +177,8 @@ def nearest(given: Any, known: Iterable[str]) -> list[str]:
 
 
 def same_name(given: str, known: Iterable[str]) -> str | None:
-    """The known name that differs in capitals, hyphens or underscores alone, or that others call so."""
+    """Find the known name that differs from ``given`` only in capitals, hyphens or underscores, or for which ``given``
+    is another word; None if there is no such name."""
     bare = {_bare(name): name for name in known}
     return bare.get(_bare(given)) or bare.get(_bare(ALSO_CALLED.get(_bare(given), "")))
 
@@ -194,17 +197,17 @@ def _one_edit(a: str, b: str) -> bool:
 
 
 def quoted(given: Any) -> str:
-    """The value, short enough to be repeated, and sendable whatever it is: half of a surrogate pair is no text."""
+    """Quote a value for a message: at most 60 characters, without halves of surrogate pairs, which cannot be sent."""
     if not isinstance(given, str):
         return brief(given, 60)
     return f"'{given[:60].encode(errors='replace').decode()}'"
 
 
 def brief(value: Any, most: int) -> str:
-    """The beginning of a value in JSON, in time that its length does not change."""
+    """Return the first ``most`` characters of a value in JSON. The time does not grow with the length of the value."""
     if isinstance(value, str):
         return json.dumps(value[:most])[:most]
-    if isinstance(value, int) and abs(value) >= TOO_LONG:  # Python writes no longer numbers
+    if isinstance(value, int) and abs(value) >= TOO_LONG:  # Python refuses to write longer numbers
         return "a very long number"
     pieces, length = [], 0
     for piece in PIECES.iterencode(value):

@@ -9,11 +9,11 @@ Direction = Literal["maximize", "minimize"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measured quantity; a series ``valid.accuracy`` is the metric ``accuracy`` on the split ``valid``.
+    """A measured quantity. The series ``valid.accuracy`` is the metric ``accuracy`` on the split ``valid``.
 
     Attributes:
-        no_skill: what a model gets that ignores its input, in words; None for what no model is judged by.
-        least, most: what it cannot go beyond; None where there is no such limit.
+        no_skill: value for a model that ignores its input, in words; None for a metric that judges no model.
+        least, most: least and largest possible value; None if there is no such limit.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Metric:
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """The least and the most that it can be."""
+        """Least and largest possible value of the metric; None for a limit that does not exist."""
         return self.least, self.most
 
     def can_be(self, value: float) -> bool:
@@ -59,9 +59,9 @@ SHARES = re.compile(r"accuracy|error_rate|(.*_)?recall|.*_r\d+")
 
 
 def is_share(metric: str) -> bool:
-    """Tell if the values of a metric of this name are shares of one, which people read in per cent."""
+    """Tell if the values of a metric of this name are shares from 0 to 1, which are shown to people in per cent."""
     return SHARES.fullmatch(metric) is not None
 
 
 OF_EVERY_TASK = (LOSS, GRAD_NORM)
-"""What the training loop measures, whatever the task."""
+"""Metrics that the training loop measures for every task."""

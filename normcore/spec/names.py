@@ -1,7 +1,7 @@
-"""Names of what was measured: the method, and every option in which its spec differs from the task's profile.
+"""Names of entries: the method, and every option in which the entry's spec differs from the task's profile.
 
-Two specs of one problem that differ have different names, so a name tells an entry apart on every page, in every figure
-and in every file.
+Different specs of one problem have different names. So a name identifies an entry on every page, in every figure and in
+every file.
 """
 
 import json
@@ -21,9 +21,9 @@ from normcore.spec.training import Training
 
 DECIDING = ("spec_version", "kind", *HASHED)  # parts of a stored spec
 DIGEST = 64  # characters of a SHA-256
-SHORT = 12  # characters that are shown of it
-DIGITS = (4, 6, 9, None)  # the first that keeps the cells of a sweep apart is taken; None: all
-TAG = ".name"  # with which the path of a choice ends, as that of the optimizer
+SHORT = 12  # characters of a digest that are shown
+DIGITS = (4, 6, 9, None)  # digits of a number, tried until the cells of a sweep have different names; None: all digits
+TAG = ".name"  # end of the path of a choice, as in training.optimizer.name
 
 
 def name(method: str, changed: Mapping[str, Any]) -> str:
@@ -42,21 +42,23 @@ def is_of_the_problem(path: str) -> bool:
 
 
 def name_of_spec(spec: Mapping[str, Any]) -> str | None:
-    """Name a stored spec among those of all problems: ``none (corpus ptb)``; None without a method."""
-    norm = spec.get("norm")  # a spec of an older version may have none
+    """Name a stored spec, with the options of its problem: ``none (corpus ptb)``; None if the spec has no method."""
+    norm = spec.get("norm")  # a spec of an older version may have no norm
     method: str | None = norm and norm.get("method")
     told = differences(changes_of(spec))
     return f"{method} ({told})" if method and told else method
 
 
 def changes_of(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields in which a stored spec differs from its profile; none if it cannot be read, as without its plug-in."""
+    """Find the fields in which a stored spec differs from its profile. The result is empty if the spec cannot be read,
+    for example without its plug-in."""
     return dict(_changes(CANONICAL_JSON.encode({part: spec[part] for part in DECIDING if part in spec})))
 
 
 @lru_cache(maxsize=4096)
 def _changes(stored: str) -> Mapping[str, Any]:
-    """The fields that differ, of the JSON of a spec: lists show the same specs again and again."""
+    """Find the fields in which a stored spec, given as JSON, differs from its profile. The result is cached, because
+    lists show the same specs again and again."""
     try:
         parsed = parse(json.loads(stored))
     except (ValidationError, ValueError):
@@ -65,13 +67,13 @@ def _changes(stored: str) -> Mapping[str, Any]:
 
 
 def differences(changed: Mapping[str, Any]) -> str:
-    """Changes of a spec, in one line: ``gain_init 1.0, lr 0.01``."""
+    """Write the changes of a spec on one line: ``gain_init 1.0, lr 0.01``."""
     in_order = sorted(changed, key=lambda path: path.removesuffix(TAG))
     return ", ".join(f"{option(path)} {text(changed[path])}" for path in in_order)
 
 
 def shared(changed: Sequence[Mapping[str, Any]], varied: Collection[str]) -> str:
-    """Changes that several specs share, without the options that vary among them."""
+    """Write the changes that several specs share on one line, without the options in ``varied``."""
     first, *others = changed or [{}]
     alike = {path: value for path, value in first.items() if all(path in one and one[path] == value for one in others)}
     return differences({path: value for path, value in alike.items() if path not in varied})
@@ -80,7 +82,7 @@ def shared(changed: Sequence[Mapping[str, Any]], varied: Collection[str]) -> str
 def cell_names(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     """Name the cells of a sweep by their values: ``method layer_norm, lr 0.001``.
 
-    Numbers have as many digits as keep all cells apart, because draws have up to 17.
+    Numbers have as few digits as give all cells different names, because random draws have up to 17 digits.
     """
     attempts = ([_cell_name(values, digits) for values in cells] for digits in DIGITS)
     return next((named for named in attempts if len(set(named)) == len(named)), [])
@@ -91,7 +93,8 @@ def _cell_name(values: Mapping[str, Any], digits: int | None) -> str:
 
 
 def option(path: str) -> str:
-    """The shortest name of an option that no other option has: ``lr``, ``norm.eps``, ``optimizer``."""
+    """Shorten the path of an option to the shortest name that no other option has: ``lr``, ``norm.eps``,
+    ``optimizer``."""
     part, _, last = path.rpartition(".")
     if path.endswith(TAG):
         return option(part)
@@ -100,7 +103,7 @@ def option(path: str) -> str:
 
 @cache
 def _shared() -> frozenset[str]:
-    """Last names that options of several parts have, those of plug-ins too."""
+    """Find the names that options in several parts of a spec share, options of plug-ins included."""
     parts: Mapping[str, frozenset[str]] = {
         "task": _fields(BENCHMARKS.values()),
         "model": _fields(kind for family in MODELS.values() for kind in family.kinds().values()),
@@ -118,13 +121,13 @@ def _fields(kinds: Any) -> frozenset[str]:
 
 
 def _options_in(part: type[BaseModel], field: str) -> Iterator[type[BaseModel]]:
-    """The classes of options that a field may have."""
+    """Yield the classes of options that the value of a field may have."""
     annotation = part.model_fields[field].annotation
     return (kind for kind in get_args(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel))
 
 
 def text(value: Any, digits: int | None = None) -> str:
-    """A value of an option. Numbers stand in full, because two draws of a search may differ in the last digit.
+    """Write the value of an option. Numbers have all digits, because two draws of a sweep may differ in the last digit.
 
     Args:
         digits: significant digits of a number; None for all.

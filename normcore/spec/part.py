@@ -13,8 +13,8 @@ class Part(BaseModel):
     """One block of a spec. Numbers must be finite, types are not coerced, unknown fields are errors.
 
     Attributes:
-        home: where a class that comes in kinds is implemented, ``module`` or ``module:Class``; empty for the module
-            that its tag names. One that is inherited gives way to a module of the tag.
+        home: where the class is implemented, as ``module`` or ``module:Class``; empty for the module that the tag of
+            the class names. If that module exists, it replaces an inherited ``home``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_default=True)
@@ -22,12 +22,12 @@ class Part(BaseModel):
     home: ClassVar[str] = ""
 
     def canonical(self) -> dict[str, Any]:
-        """The fields that differ from their class's default, and its tag: an option that is added later, neutral by
-        default, changes nothing here."""
+        """Return the tag, and the fields that differ from the defaults of the class. So a new option with a neutral
+        default does not change the fingerprints of older specs."""
         return self._pruned(self.model_dump(mode="json"))
 
     def _pruned(self, dumped: dict[str, Any]) -> dict[str, Any]:
-        """Its dump without what is at its default, in its parts too."""
+        """Remove default values from ``dumped``, the dump of this part, and from the parts inside it."""
         kept = {}
         for name, default in _defaults(type(self)):
             value = getattr(self, name)
@@ -38,7 +38,7 @@ class Part(BaseModel):
 
 @cache
 def _defaults(part: type[Part]) -> tuple[tuple[str, Any], ...]:
-    """Each field's default; of a tag, and of a field that has none, something that no value equals."""
+    """List name and default of each field. A tag, and a field without a default, get an object that equals no value."""
     return tuple(
         (name, NONE if field.is_required() or _is_tag(field.annotation) else field.default)
         for name, field in part.model_fields.items()
@@ -46,14 +46,14 @@ def _defaults(part: type[Part]) -> tuple[tuple[str, Any], ...]:
 
 
 class Misfit(NamedTuple):
-    """A field of a part that does not go with another part, and what to do about it."""
+    """Field of a part that does not fit another part of the spec, and a message that says what to write instead."""
 
     field: str
     message: str
 
 
 def contradiction(message: str, *loc: str) -> PydanticCustomError:
-    """An error about two fields that do not go together, reported at ``loc``."""
+    """Make an error about two fields that contradict each other; ``loc`` is the path of the field that is reported."""
     return PydanticCustomError("contradiction", "{message}", {"loc": list(loc), "message": message})
 
 

@@ -1,9 +1,11 @@
-"""Registry of the classes of a kind of part: one mechanism for tasks, analyses, methods, cells, models, optimizers.
+"""Registry of the classes of one kind: tasks, analyses, methods, cells, models or optimizers.
 
-A class of options stands in the kind's package below ``normcore.spec``; its tag says which module implements it. There
-is no list to keep: to add a class is to add its file. A package of yours adds one by an entry point in the group
-``normbench.<kind>``, whose name is the tag and whose value the class; ``home`` of that class names the module with the
-implementation. Such a class is tried before it is let in: see ``normcore.spec.plug_ins.check``.
+A class of options stands in the package of its kind below ``normcore.spec``. The tag of the class names the module that
+implements it. There is no list of classes: to add a class, add its file.
+
+A package of yours adds a class by an entry point in the group ``normbench.<kind>``. The name of the entry point is the
+tag, its value is the class; ``home`` of the class names the module with the implementation. Such a class is checked
+before it is used: see ``normcore.spec.plug_ins.check``.
 """
 
 import sys
@@ -27,26 +29,26 @@ from normcore.spec.part import Part
 from normcore.spec.plug_ins.errors import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words
 
 P = TypeVar("P", bound=Part)
-LOOK_SECONDS = 2.0  # in which a package that was just installed may be unknown
+LOOK_SECONDS = 2.0  # during which a newly installed package may not be seen
 
 
 @lru_cache(maxsize=16)
 def _installed(group: str, moment: int) -> dict[str, EntryPoint]:
-    """The entry points of a group by name. To ask all packages takes tens of milliseconds, and whoever sends a sweep of
-    unknown names would ask for each."""
+    """Return the entry points of a group by name. The result is cached for each ``moment``: to read all packages takes
+    tens of milliseconds, and a sweep of unknown names would read them for each name."""
     return {entry.name: entry for entry in entry_points(group=group)}
 
 
 class Registry(Mapping[str, type[P]], Generic[P]):
-    """The classes of one kind by tag, ours first. As an annotation it is their tagged union:
-    ``norm: Annotated[Method, METHODS]``.
+    """Registry of the classes of one kind, by tag; our own classes come first. As an annotation of a field, a registry
+    is the tagged union of its classes: ``norm: Annotated[Method, METHODS]``.
 
     Args:
-        kind: what the classes are, in the plural; the entry points' group is ``normbench.<kind>``.
-        base: what they all derive from.
-        package: the package below ``normcore.spec`` whose modules hold them.
-        tag: the field, or class variable, that names a class.
-        implemented_in: the package with the modules that implement them, named by tag.
+        kind: name of the kind in the plural; the group of the entry points is ``normbench.<kind>``.
+        base: base class of all classes.
+        package: package below ``normcore.spec`` whose modules hold the classes.
+        tag: the field, or class variable, that holds the tag of a class.
+        implemented_in: package with the modules that implement the classes; each module has the name of a tag.
     """
 
     def __init__(self, kind: str, base: type[P], package: str, *, tag: str, implemented_in: str) -> None:
@@ -60,7 +62,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     @cached_property
     def ours(self) -> Mapping[str, type[P]]:
-        """Classes that come with normbench."""
+        """Classes that come with normbench, by tag."""
         package = import_module(self._package)
         found: dict[str, type[P]] = {}
         for name in sorted(module.name for module in iter_modules(package.__path__)):
@@ -87,21 +89,22 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return id(self)
 
     def tag_of(self, part: P | type[P]) -> str:
-        """The tag of a class, or of an instance of it."""
+        """Return the tag of a class, or of the class of an instance."""
         kind = part if isinstance(part, type) else type(part)
         field = kind.model_fields.get(self.tag)
         tag: str = field.default if field else getattr(kind, self.tag)
         return tag
 
     def module_of(self, part: P | type[P]) -> str:
-        """The module that implements a class: that of its tag, unless ``home`` says ``module`` or ``module:Class``.
+        """Name the module that implements a class: the module of its tag, unless ``home`` names another one, as
+        ``module`` or ``module:Class``.
 
-        A ``home`` that is inherited gives way to a module of the tag.
+        If the module of the tag exists, it replaces an inherited ``home``.
         """
         return self._home(part)[0]
 
     def _home(self, part: P | type[P]) -> tuple[str, str]:
-        """Module and class that implement a class of options."""
+        """Name the module and the class that implement a class of options."""
         kind = part if isinstance(part, type) else type(part)
         module, _, name = kind.home.partition(":")
         own = f"{self._implemented_in}.{self.tag_of(kind)}"
@@ -114,11 +117,11 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return kind.__module__.startswith(f"{self._package}.")
 
     def implementation(self, options: P, name: str = "") -> Any:
-        """Find the implementation of these options in their module: the object ``name``, or else the class that
-        ``home`` names, or else the class of the same name.
+        """Find the implementation of ``options`` in the module that implements them: the object called ``name``. If
+        ``name`` is empty, find the class that ``home`` names, or else the class with the name of the class of options.
 
         Raises:
-            CannotRun: it belongs to another package and cannot be imported.
+            CannotRun: the implementation belongs to another package and cannot be imported.
         """
         (module, usual), tag = self._home(options), self.tag_of(options)
         name = name or usual
@@ -131,18 +134,18 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             raise CannotRun(f"{tag}, of {package}: {module}:{name} cannot be imported: {in_words(error)}") from error
 
     def origin(self, tag: str) -> str | None:
-        """The package and version that a class comes from; None if it is ours."""
+        """Return the package and version that the class of a tag comes from; None if the class is ours."""
         if tag in self.ours:
-            return None  # at once, for to ask all packages takes tens of milliseconds
+            return None  # first, because to read all packages takes tens of milliseconds
         return self._packages.get(tag) if tag in self else None
 
     # -- as a union in a spec ----------------------------------------------------------------------
 
     def validate(self, value: Any) -> P:
-        """The part that a mapping describes.
+        """Make a part of a spec from a mapping of options.
 
         Raises:
-            PydanticCustomError: it is no mapping, or its tag is none of these.
+            PydanticCustomError: ``value`` is not a mapping, or its tag is unknown.
             pydantic.ValidationError: an option is wrong.
         """
         if isinstance(value, self._base):
@@ -158,7 +161,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return kind.model_validate(value)
 
     def _not_loaded(self, tag: Any) -> str | None:
-        """Why a class that is installed cannot be used; None if there is no class of this tag."""
+        """Say why the class of this tag is installed but cannot be used; None if no such class is installed."""
         if not isinstance(tag, str) or len(tag) > LONGEST_NAME or not tag.isidentifier():
             return None
         if tag in self._left_out:
@@ -169,10 +172,10 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         if here is None and point is None:
             return None
         where = here or (f"{point.dist.name} {point.dist.version}" if point and point.dist else "a new package")
-        return f"{where} has it, which this process has not loaded; restart it (API and workers)"
+        return f"{where} has it, but this process has not loaded it; restart the API and the workers"
 
     def _meant(self, value: Any) -> str:
-        """The class that a text means; else that which changes nothing, or the first."""
+        """Return the tag that a text may mean; else the tag ``none`` if there is one, else the first tag."""
         return next(iter([*nearest(value, self), *(tag for tag in self if tag == "none"), *self]))
 
     def _unknown(self, message: str) -> PydanticCustomError:
@@ -197,8 +200,10 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return {self.tag_of(kind): kind for kind in own}
 
     def _require_one_home(self, kind: type[P]) -> None:
-        """Raises:
-        TypeError: the class says another ``home`` than the module of its tag, which is there, too.
+        """Check that only one module implements a class.
+
+        Raises:
+            TypeError: the class names another module as its ``home``, but the module of its tag exists, too.
         """
         home, own = vars(kind).get("home", "").partition(":")[0], f"{self._implemented_in}.{self.tag_of(kind)}"
         if home and home != own and _is_there(own):
@@ -209,7 +214,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return isinstance(field.default, str) if field else self.tag in vars(kind)
 
     def plugged_in(self, entries: Any) -> dict[str, type[P]]:
-        """The classes of ``entries`` by tag; one that cannot be used is left out with a warning that says why."""
+        """Load the classes of ``entries``, by tag. A class that cannot be used is left out, and a warning says why."""
         ours, found = self.ours, dict[str, type[P]]()
         for entry in entries:
             try:
@@ -232,7 +237,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         if not self._is_tagged(kind, entry.name):
             raise Unfit(f'expected its field {self.tag}: Literal["{entry.name}"] = "{entry.name}"')
         if entry.name in taken:
-            raise Unfit("there is one of that name already")
+            raise Unfit("another class has this name already")
         check(kind)
         return kind
 
@@ -249,14 +254,14 @@ class Registry(Mapping[str, type[P]], Generic[P]):
                 warnings.warn(f"{heavy}; import it only in the module that home names", PlugInWithTorch, stacklevel=5)
 
     def _is_tagged(self, kind: type[P], tag: str) -> bool:
-        """Tell if the class has this tag as the only value of its field."""
+        """Tell if ``tag`` is the only value that the tag field of a class can have."""
         field = kind.model_fields.get(self.tag)
         choices = get_args(field.annotation) if field else (tag,)
         return self._has_tag(kind) and self.tag_of(kind) == tag and choices == (tag,)
 
 
 def _is_there(module: str) -> bool:
-    """Tell if a module has a file. The module is not imported, since it may need torch."""
+    """Tell if a module has a file, without importing the module, because it may need torch."""
     package, *names = module.split(".")
     try:
         places = [Path(root, *names) for root in import_module(package).__path__]

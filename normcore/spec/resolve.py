@@ -1,4 +1,4 @@
-"""Resolution of a spec: fill in the profile, check, and name the errors."""
+"""Resolution of a spec: fill in what is missing from the task's profile, check the spec, and list its errors."""
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,19 +24,19 @@ from normcore.spec.training import Training
 from normcore.spec.unknown_fields import USUAL_TASK, unknown_field, where_the_task_is
 
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
-"""Everything that a spec's ``task.name`` may say."""
-MOST_EVALUATIONS = 100_000  # of a run
+"""All tasks that ``task.name`` of a spec can name, by name."""
+MOST_EVALUATIONS = 100_000  # evaluations of a run
 SHORTEST = f'{{"task": {{"name": "{USUAL_TASK}"}}}}'
 
 
 def resolve(written: Any) -> ExperimentSpec:
-    """Complete ``written`` from its task's profile and validate it.
+    """Complete the spec ``written`` from the profile of its task, and validate the spec.
 
     Args:
-        written: a mapping as read from JSON or YAML; with a ``spec_version`` of an older normbench it is upgraded.
+        written: a spec as read from JSON or YAML. A spec with an older ``spec_version`` is upgraded.
 
     Raises:
-        InvalidSpec: with one error for every field that is wrong.
+        InvalidSpec: the spec is not valid; there is one error for every field that is wrong.
     """
     if not isinstance(written, Mapping):
         raise InvalidSpec([SpecError((), f"a spec is an object with at least a task, as {SHORTEST}", "type")])
@@ -60,14 +60,16 @@ def _validated(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
         return kind.model_validate(completed(task, written))
     except ValidationError as error:
         errors = first_errors(error.errors(include_url=False), lambda e: _spec_error(e, written))
-        if any(e.loc[:1] == ("task",) for e in errors):  # without its profile, what a spec omits is not missing
+        if any(e.loc[:1] == ("task",) for e in errors):  # without a valid task, omitted fields are not missing
             errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
         raise InvalidSpec([e for e in errors if not _follows_from_another(e, errors)]) from None
 
 
 def _check_evaluations(spec: ExperimentSpec) -> None:
-    """Raises:
-    InvalidSpec: a curve would have more points than a service keeps. Stored specs may have.
+    """Check that a run has at most ``MOST_EVALUATIONS`` evaluations. Stored specs may have more.
+
+    Raises:
+        InvalidSpec: there would be more evaluations.
     """
     if isinstance(spec, TrainingSpec):
         updates, every = spec.training.max_steps, spec.training.eval_every
@@ -80,10 +82,10 @@ def _check_evaluations(spec: ExperimentSpec) -> None:
 
 
 def _check_purpose(spec: ExperimentSpec) -> None:
-    """Refuse what is valid, but would be trained to no purpose.
+    """Refuse a valid spec that is pointless, for example with an option that changes nothing.
 
     Raises:
-        InvalidSpec: it would.
+        InvalidSpec: the spec is pointless.
     """
     subject = spec.model or (spec.task.subject if isinstance(spec.task, Analysis) else None)
     found = {"norm": spec.norm.pointless(subject) if spec.norm and subject else None}
@@ -97,10 +99,11 @@ def _check_purpose(spec: ExperimentSpec) -> None:
 
 
 def _rehearse(spec: ExperimentSpec) -> None:
-    """Ask of its parts what the service will ask when it stores the spec."""
+    """Call the functions of a spec's parts that the service calls when it stores the spec, so that a plug-in's faults
+    show now."""
     for need in spec.task.needs():
         if not isinstance(need, Need):
-            raise TypeError(f"needs() gave {need!r}, which is no Need")
+            raise TypeError(f"needs() gave {need!r}, which is not a Need")
     spec.fingerprint()
 
 
@@ -112,13 +115,14 @@ def _follows_from_another(error: SpecError, errors: Sequence[SpecError]) -> bool
 
 
 def changes(spec: TrainingSpec) -> dict[str, Any]:
-    """Fields in which ``spec`` departs from its profile, by dotted path; the method's own options are compared with
-    what the profile has for that method and model."""
+    """Return the fields in which ``spec`` differs from its profile: the spec's values, by dotted path. Options of the
+    norm are compared with the profile's options for the same method and model."""
     return {path: value for path, (value, _) in departures(spec).items()}
 
 
 def departures(spec: TrainingSpec) -> dict[str, tuple[Any, Any]]:
-    """Differences from the profile, each with the profile's value; None where the profile has no such field."""
+    """Return the fields in which ``spec`` differs from its profile, by dotted path: the spec's value and the profile's
+    value. The profile's value is None if the profile does not have the field."""
     task = {"name": spec.task.name, "profile": spec.task.profile}
     written: dict[str, Any] = {"task": task, "norm": {"method": spec.norm.method}}
     usual = _flat(resolve(written | {"model": _tags(spec.model)}))
@@ -169,7 +173,8 @@ def _flat(spec: ExperimentSpec) -> dict[str, Any]:
 
 
 def completed(known: type[Task], written: Mapping[str, Any]) -> dict[str, Any]:
-    """``written`` with everything it omits taken from the task's profile; what is no mapping is left for validation."""
+    """Fill in from the task's profile what ``written`` omits. A part that is not a mapping stays as it is, for
+    validation."""
     spec = dict(written)
     task = _part(written, "task")
     name = task.get("profile", DEFAULT_PROFILE)
@@ -223,7 +228,7 @@ def _tag(part: Any, name: str, default: str = "") -> str:
 
 
 def _fields_of(chosen: type[BaseModel] | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a profile's options that the chosen class has."""
+    """Return those of a profile's options that are fields of the chosen class; all options if no class is chosen."""
     if chosen is None:
         return dict(options)
     fields = chosen.model_fields
@@ -235,7 +240,7 @@ def _over(defaults: Mapping[str, Any], given: Any) -> Any:
 
 
 def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
-    """One of pydantic's errors, with a repair in the message."""
+    """Convert an error of pydantic's to an error with a message that says what to write instead."""
     loc = (*error["loc"], *error.get("ctx", {}).get("loc", ()))
     if error["type"] == "extra_forbidden" and loc == ("training",):
         return SpecError(loc, "an analysis trains nothing; remove it", "unknown_field")
@@ -245,7 +250,7 @@ def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
 
 
 def _classes(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], type[BaseModel]]]:
-    """The class of each part of a spec, by path."""
+    """Yield the path and the class of each part of a spec."""
     task = TASKS[_part(written, "task")["name"]]
     profile = task.profiles.get(_tag(written.get("task"), "profile", DEFAULT_PROFILE))  # type: ignore[call-overload]
     yield (), TrainingSpec if issubclass(task, Benchmark) else AnalysisSpec

@@ -1,4 +1,4 @@
-"""Base class of tasks, trained or not: options, profiles, data."""
+"""Base class of tasks (benchmarks and analyses): options, profiles, data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ Kind = Literal["training", "analysis"]
 
 @dataclass(frozen=True)
 class Profile:
-    """One size of a task: the defaults of a spec that names it.
+    """Size of a task: default values for the specs that name the profile.
 
     Attributes:
-        description: what the size is for.
-        task, model, training: defaults of these parts.
-        norm: defaults per method, where a task needs others than the method's own.
+        description: what the profile is for.
+        task, model, training: default values of these parts of a spec.
+        norm: default values for each method, if the task needs other values than the method's own.
     """
 
     description: str
@@ -31,19 +31,20 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A data set that a task reads, and the option that asks for it."""
+    """Data set that a task reads, and the task's option that chooses the data set."""
 
     dataset: str
     field: str = "name"
 
 
 class Task(Part):
-    """Something to measure. A subclass adds its options as fields and fills in the class variables.
+    """Options of a task. A subclass adds its options as fields and fills in the class variables.
 
     Attributes:
-        model: the family of models that it takes; None if it takes none.
+        model: the family of models that the task takes; None if the task takes no model.
+        takes_norm: whether the task takes a norm.
         may_look_ahead: whether a model may read the sequence backwards, too.
-        x: what its curves go over.
+        x: name of the x axis of the task's curves.
     """
 
     kind: ClassVar[Kind]
@@ -59,5 +60,5 @@ class Task(Part):
     profile: ProfileName = DEFAULT_PROFILE
 
     def needs(self) -> tuple[Need, ...]:
-        """The data sets that it reads."""
+        """List the data sets that the task reads."""
         return ()

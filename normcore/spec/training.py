@@ -11,16 +11,16 @@ MAX_STEPS = 1_000_000_000
 
 
 class LinearDecay(Part):
-    """The learning rate stays, then falls linearly: 0 would follow the last update (Salimans and Kingma 2016, on
-    CIFAR-10)."""
+    """Schedule of the learning rate: constant at first, then a linear fall that reaches 0 just after the last update
+    (Salimans and Kingma 2016, on CIFAR-10)."""
 
     name: Literal["linear_decay"] = "linear_decay"
-    start: int = Field(ge=0, le=MAX_STEPS, description="Updates before it begins to fall.")
-    beta1: float | None = Field(None, ge=0, lt=1, description="Adam's beta1 from then on; null leaves it.")
+    start: int = Field(ge=0, le=MAX_STEPS, description="Updates before the learning rate begins to fall.")
+    beta1: float | None = Field(None, ge=0, lt=1, description="Adam's beta1 from this update on; null keeps it.")
 
 
 class Training(Part):
-    """One training run's budget and rules."""
+    """Budget and rules of a training."""
 
     optimizer: Annotated[Optimizer, OPTIMIZERS]
     schedule: LinearDecay | None = Field(None, description="How the learning rate changes; null leaves it as it is.")
@@ -29,27 +29,27 @@ class Training(Part):
     clip_norm: PositiveFloat | None = Field(description="Largest gradient norm; null clips nothing.")
     clip: Literal["global", "per_tensor", "global_root"] = Field(
         "global",
-        description="Whose norm is clipped: that of all gradients together, or each parameter's by itself. global_root"
-        " repeats the code of the RBN authors' reader: above clip_norm squared, gradients are multiplied by clip_norm /"
-        " sqrt(norm).",
+        description="global clips the norm of all gradients together, per_tensor the norm of each parameter's gradient."
+        " global_root repeats the code of the RBN authors' reader: if the norm exceeds clip_norm squared, all gradients"
+        " are multiplied by clip_norm / sqrt(norm).",
     )
     eval_every: int = Field(ge=1, le=MAX_STEPS, description="Updates between two evaluations on validation data.")
     target: float | None = Field(
-        description="Validation level of the task's metric whose first passing is timed; training goes on after it."
+        description="Level of the task's metric on validation data. The time to reach it is measured; training goes on."
     )
     precision: Literal["float32", "float64", "bfloat16"] = Field(
         "float32",
-        description="bfloat16 is mixed: products of matrices in it, by autocast, except in the CPU's fused kernels,"
-        " which stay in float32, as weights, statistics and losses do.",
+        description="bfloat16 is mixed precision: autocast multiplies matrices in bfloat16. Weights, statistics, losses"
+        " and the CPU's fused kernels stay in float32.",
     )
     kernel: Literal["auto", "reference", "fused"] = Field(
         "auto",
-        description="Which loop over time runs: the reference, fused kernels, or the fused ones where the cell, the"
-        " method and the machine have them. A run says which it was.",
+        description="Implementation of the loop over time: reference, fused, or auto, which is fused if the cell, the"
+        " method and the machine have fused kernels, else reference. A run says which one was used.",
     )
 
     def pointless(self) -> Misfit | None:
-        """An option that changes nothing; see ``Method.pointless``."""
+        """Find an option that changes nothing; None if there is no such option. See ``Method.pointless``."""
         if self.clip == "global" or self.clip_norm is not None:
             return None
         return Misfit("clip", "clip_norm is null, so that nothing is clipped; use global, or give a clip_norm")

@@ -1,4 +1,4 @@
-"""Fields that a spec does not have where they stand: what is meant, and the line to write."""
+"""Advice on unknown fields of a spec: the field that may be meant, and the line to write."""
 
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
@@ -13,8 +13,8 @@ CALLED_TAG = ("name", "type", "kind", "method")  # what people write for a part'
 OWN_WORDS = ("name", "title", "description", "note", "notes", "comment", "project", "author", "user", "experiment")
 EPOCHS = ("epochs", "num_epochs", "n_epochs", "max_epochs")
 OTHER_COMMANDS = {
-    **dict.fromkeys(("grid", "random", "samples"), "it is of a sweep; submit the file with `normbench sweep`"),
-    **dict.fromkeys(("values", "provenance"), "it is of a claim; submit the file with `normbench claim`"),
+    **dict.fromkeys(("grid", "random", "samples"), "it belongs to a sweep; submit the file with `normbench sweep`"),
+    **dict.fromkeys(("values", "provenance"), "it belongs to a claim; submit the file with `normbench claim`"),
 }
 
 Path = tuple[str | int, ...]
@@ -22,12 +22,13 @@ Parts = Mapping[Path, type[BaseModel]]
 
 
 def unknown_field(loc: Path, value: Any, parts: Parts, tasks: Container[str]) -> str:
-    """Advice on a field that its part does not have.
+    """Write advice on a field that its part of the spec does not have.
 
     Args:
-        loc: where it stands.
+        loc: path of the unknown field.
+        value: value of the unknown field.
         parts: the class of each part of the spec, by path.
-        tasks: names of tasks.
+        tasks: names of all tasks.
     """
     part = parts.get(loc[:-1])
     if part is None:
@@ -48,7 +49,7 @@ def _meant(loc: Path, value: Any, parts: Parts, tasks: Container[str]) -> str:
     if is_top and name in OTHER_COMMANDS:
         return OTHER_COMMANDS[name]
     if is_top and name in OWN_WORDS and not (isinstance(value, str) and value in tasks):
-        return f"words of your own are labels; write {line(('labels', name), str(value))}"
+        return f"put words of your own into labels; write {line(('labels', name), str(value))}"
     if name == "seed" and "seeds" in known:
         return f"did you mean 'seeds'? write {line(('seeds',), [value])}"
     own = same_name(name, known) or next((tag for tag in TAGS if tag in known and name in CALLED_TAG), None)
@@ -56,12 +57,12 @@ def _meant(loc: Path, value: Any, parts: Parts, tasks: Container[str]) -> str:
         return f"did you mean '{own}'? write {line((*loc[:-1], own), value)}"
     elsewhere = _elsewhere(name, loc[:-1], parts)
     if elsewhere is not None:
-        return f"it stands in {'.'.join(map(str, elsewhere[:-1]))}; write {line(elsewhere, value)}"
+        return f"it belongs in {'.'.join(map(str, elsewhere[:-1]))}; write {line(elsewhere, value)}"
     return suggestion(name, known).strip()
 
 
 def _elsewhere(name: str, here: Path, parts: Parts) -> Path | None:
-    """The path of a field of this name in another part of the spec."""
+    """Find the path of a field of this name in another part of the spec; None if there is no such field."""
     for path, part in parts.items():
         found = same_name(name, part.model_fields) if path and path != here else None
         if found is not None:
@@ -70,15 +71,15 @@ def _elsewhere(name: str, here: Path, parts: Parts) -> Path | None:
 
 
 def where_the_task_is(written: Mapping[str, Any], tasks: Iterable[str]) -> str:
-    """Name the field that stands in place of ``task``, or else show an example of ``task``."""
+    """Write advice for a spec without ``task``: name the field that was written instead, or show an example."""
     name = written.get("name")
     if isinstance(name, str):
-        return f"name stands in it; write {line(('task', 'name'), next(iter(nearest(name, tasks)), USUAL_TASK))}"
+        return f"put name into task; write {line(('task', 'name'), next(iter(nearest(name, tasks)), USUAL_TASK))}"
     if isinstance(written.get("spec"), Mapping) and ("grid" in written or "random" in written):
         return "this is a sweep; submit the file with `normbench sweep`"
     for key, value in written.items():
         if isinstance(value, Mapping) and "task" in value:
-            return f"what stands in '{key}' belongs at the top"
+            return f"move the content of '{key}' to the top level"
         if isinstance(key, str) and key.startswith("task:"):
             return f"put a space after the colon, as {line(('task', 'name'), USUAL_TASK)}"
         if nearest(key, ("task",)):

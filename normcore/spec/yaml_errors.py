@@ -1,22 +1,22 @@
-"""Errors of texts that are not YAML, in one line: the place, and what to write."""
+"""Messages on texts that are not valid YAML, each on one line: where the error is, and what to write instead."""
 
 import yaml
 
 HINTS = {
-    "cannot start any token": "a value that begins with this character stands in quotes",
+    "cannot start any token": "put a value that begins with this character into quotes",
     "mapping values are not allowed here": "a colon stands too deep; indent the line as its neighbours, and give no"
     " value to a key that has lines below it",
     "expected a single document": "a second document begins with ---; write each spec into a file of its own",
     "special characters are not allowed": "a character that cannot be seen stands here; save the text as UTF-8, and"
     " remove it",
     "could not find expected ':'": "put a colon and a space between a key and its value",
-    "undefined alias": "a value that begins with * stands in quotes",
+    "undefined alias": "put a value that begins with * into quotes",
 }
 COMMENT = "neither YAML nor JSON has comments with // or /*; remove them, or write # in YAML"
 
 
 def in_one_line(error: yaml.YAMLError, text: str) -> str:
-    """The error as ``line 2: …``, with a repair where the cause is common."""
+    """Write the error as ``line 2: …``. For common causes the message says what to write instead."""
     place, problem = _place(error, text), _problem(error)
     if place is None:
         return problem
@@ -32,7 +32,7 @@ def in_one_line(error: yaml.YAMLError, text: str) -> str:
 
 
 def _in_brackets(error: yaml.YAMLError, text: str, row: int) -> str:
-    """Error between brackets: a comment, a missing comma, or a missing closing bracket."""
+    """Write the message for an error between brackets: a comment, a missing comma, or a missing closing bracket."""
     mark = getattr(error, "context_mark", None)
     opened = mark.line + 1 if mark else row + 1
     for number, line in enumerate(text.splitlines(), start=1):
@@ -44,7 +44,7 @@ def _in_brackets(error: yaml.YAMLError, text: str, row: int) -> str:
 
 
 def _place(error: yaml.YAMLError, text: str) -> tuple[int, int] | None:
-    """Line and column, from 0."""
+    """Find line and column of the error, counted from 0; None if the place is not known."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is not None:
         return mark.line, mark.column

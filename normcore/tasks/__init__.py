@@ -1,8 +1,8 @@
-"""Tasks: what a model is trained on, and what its quality is.
+"""Tasks: the data that a model is trained on, its loss, and the metrics of its quality.
 
-One module a family of tasks. To add one, write its options in ``normcore/spec/tasks/``, here the class that they name
-as ``home``, or of the same name in the module of the tag, and a test. The class takes ``(options, resources)`` and is a
-``normcore.tasks.task.Task``.
+Each family of tasks has a module. A new task needs three files: its options in ``normcore/spec/tasks/``, a class in
+this package, and a test. The options name the class as ``home``; else it has the name of the options' class and stands
+in the module that is called like the tag. The class takes ``(options, resources)`` and is a ``Task``.
 """
 
 from typing import Any, cast
@@ -13,10 +13,10 @@ from normcore.tasks.task import Resources, Task
 
 
 def build(options: Benchmark, resources: Resources) -> Task[Any]:
-    """The task that these options ask for, its data loaded.
+    """Build the task that ``options`` describe, and load its data.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: its data is not there, or not what it should be.
-        ValueError: the options do not go with the data.
+        DatasetMissing, DatasetCorrupt: the task's data is not there, or not what it should be.
+        ValueError: the options do not fit the data.
     """
     return cast(Task[Any], BENCHMARKS.implementation(options)(options, resources))

@@ -1,6 +1,6 @@
-"""Fill the blank of a question on a text (RBN section 5.4).
+"""Task: fill the blank of a question about a text (RBN section 5.4).
 
-Shapes: T words of a text, Q words of a question, B questions, V words known.
+Shapes: T words of a text, Q words of a question, B questions, V known words.
 """
 
 import textwrap
@@ -24,12 +24,12 @@ from normcore.spec.tasks import attentive_reader as spec
 from normcore.tasks.task import Loss, Resources, even_batches, in_batches
 
 EVALUATION_BATCH = 100
-TITLE = 80  # characters of a line
+TITLE = 80  # characters in a line of a figure's title
 POPULATION = 2000  # training questions whose statistics are averaged
 
 
 class Batch(NamedTuple):
-    """Questions side by side: texts, questions, and the number of the word (B) that fills each blank."""
+    """Batch of questions: texts, questions, and for each question the number of the word that fills the blank (B,)."""
 
     text: Words
     question: Words
@@ -37,7 +37,7 @@ class Batch(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """A question in numbers of words."""
+    """Question encoded as numbers of words."""
 
     text: Tensor
     question: Tensor
@@ -45,10 +45,14 @@ class Encoded(NamedTuple):
 
 
 class AttentiveReaderTask:
-    """Word 0 is what is not known, 1 the blank, then come the entities, then words by how often they occur.
+    """Task of filling the blank of a question about a text.
 
-    Deviation: validation goes over all questions in batches of ``EVALUATION_BATCH``, whose statistics batch norms use;
-    the authors' code takes batches as large as those of training, and leaves out the rest.
+    Numbers of words: 0 is an unknown word, 1 the blank; then come the entities, then the known words, the most frequent
+    first.
+
+    Deviation: validation goes over all questions in batches of ``EVALUATION_BATCH``, and batch norms use the statistics
+    of these batches. The authors' code validates in batches of the training's size, and leaves out the last, smaller
+    batch.
     """
 
     def __init__(self, options: spec.AttentiveReader, resources: Resources, given: Questions | None = None) -> None:
@@ -77,12 +81,12 @@ class AttentiveReaderTask:
         return AttentiveReader(build, build.options, len(self._words))
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        """Draw as many questions as there are, with replacement (RBN Appendix C)."""
+        """Draw questions with replacement, as many as the training set has (RBN Appendix C)."""
         there = len(self._train)
         return in_batches(torch.randint(there, (there,), generator=generator), batch_size)
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> Batch:
-        """Entities change their names, so that nothing can be learnt about them beyond the text."""
+        """Make a batch. Entities get new random numbers, so that a model can learn about them only from the text."""
         renamed = torch.arange(len(self._words))
         renamed[2 : 2 + self._entities] = 2 + torch.randperm(self._entities, generator=generator)
         return self._batch([self._train[k] for k in examples.tolist()], renamed)
@@ -97,7 +101,8 @@ class AttentiveReaderTask:
         model(batch.text, batch.question)
 
     def validate(self, model: AttentiveReader) -> dict[str, float]:
-        """Also the floor: the share of questions whose answer is not in what the filter left of the text."""
+        """Loss and error rate on validation data, and the floor: the share of questions
+        whose answer is not in the filtered text."""
         return {**self._score(model, self._valid), "floor": self._cannot}
 
     def test(self, model: AttentiveReader) -> dict[str, float]:
@@ -133,7 +138,7 @@ class AttentiveReaderTask:
 
     @torch.no_grad()
     def _attention(self, model: AttentiveReader) -> Figure:
-        """Attention to the first validation question, whose words title the figure."""
+        """Figure of the attention for the first validation question; the question is the figure's title."""
         shown = self._valid[0]
         batch = self._batch([shown])
         weights = model.attention(batch.text, batch.question).cpu().tolist()
@@ -160,6 +165,6 @@ def _largest_entity(part: Sequence[Question]) -> int:
 
 
 def _always_the_same(part: Sequence[Encoded]) -> float:
-    """Error rate of who always names the entity that is right most often."""
+    """Error rate of always giving the most frequent answer."""
     (_, right), *_ = Counter(question.answer for question in part).most_common(1)
     return 1 - right / len(part)

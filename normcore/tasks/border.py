@@ -1,7 +1,8 @@
-"""Units of a convolutional layer at the border of the image and inside: the reason that LN section 6.7 gives for batch
-norm's lead there.
+"""Variance of a convolutional layer's units at the border of the image and inside.
 
-B images, C channels of H x W places.
+LN section 6.7 gives the difference between the two as the reason why batch norm is better there.
+
+Shapes: B images, C channels of H x W places.
 """
 
 from types import TracebackType
@@ -14,10 +15,10 @@ from normcore.models.conv_net import ConvNet
 
 
 class BorderVariance:
-    """Inside, forward passes are watched: the variance over the images of each unit's summed input, before its norm, in
-    the last convolution of the first stage. Other models than ``ConvNet`` are not watched.
+    """Context manager that records forward passes of a ``ConvNet``; other models are not recorded.
 
-    A unit counts by its distance to the border, 0 for the outermost ring of places.
+    It computes, for each unit of the last convolution of the first stage, the variance over the images of the unit's
+    summed input, before the norm. Units are grouped by their distance to the border, 0 for the outermost ring.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -36,7 +37,7 @@ class BorderVariance:
             self._hook.remove()
 
     def by_distance(self) -> list[float]:
-        """Mean variance of the units at each distance from the border, over all channels; nothing without a layer."""
+        """Mean variance of the units at each distance from the border; an empty list if nothing was recorded."""
         if self._sum is None or self._squares is None:
             return []
         variance = self._squares / self._images - (self._sum / self._images).square()  # (C, H, W)
@@ -44,7 +45,7 @@ class BorderVariance:
         return [variance[:, distances == d].mean().item() for d in range(int(distances.max()) + 1)]
 
     def values(self) -> dict[str, float]:
-        """The outermost ring against all places inside it."""
+        """Mean variance of the outermost ring, and of all places inside it; empty if there are fewer than two rings."""
         by_distance = self.by_distance()
         if len(by_distance) < 2:
             return {}
@@ -62,7 +63,7 @@ class BorderVariance:
 
 
 def _distances(height: int, width: int) -> Tensor:
-    """(H, W): how far each place is from the border."""
+    """Distance of each place from the border: (H, W)."""
     rows, columns = torch.arange(height), torch.arange(width)
     down = torch.minimum(rows, height - 1 - rows)
     across = torch.minimum(columns, width - 1 - columns)

@@ -1,6 +1,7 @@
-"""Predict the next character (RBN section 5.2).
+"""Task: predict the next character (RBN section 5.2).
 
-L characters in an example, of which L - 1 are inputs and L - 1 are targets; B examples in a batch, V symbols.
+Shapes: L characters in an example (the first L - 1 are inputs, the last L - 1 targets), B examples in a batch, V
+symbols.
 """
 
 import math
@@ -19,17 +20,18 @@ from normcore.spec.tasks import char_lm as spec
 from normcore.tasks.task import Loss, Resources, even_batches, in_batches
 
 EVALUATION_BATCH = 100  # segments, as in the authors' code
-TEST_CHUNK = 1000  # characters between two looks at the loss; the state is carried, so it changes nothing
+TEST_CHUNK = 1000  # characters in one forward pass; the state is carried over, so the result does not depend on it
 SAMPLE = 1000  # characters of generated text
 
 
 class CharacterModelling:
-    """Examples are segments of one text, each read from the initial state; the test text is read in one go.
+    """Task of modelling a text in characters. Examples are segments of the text, each read from the initial state; the
+    test text is read as one sequence.
 
-    The text stays in as few bytes a character as it came; a batch of it becomes int64.
+    The text keeps its integer type in memory; only batches become int64.
 
     Args:
-        corpus: the text, already read; None reads the one that the options name.
+        corpus: a text that was read already; None reads the text that the options name.
 
     Raises:
         ValueError: a text does not hold enough examples.
@@ -53,8 +55,8 @@ class CharacterModelling:
         return LanguageModel(build.recurrent(build.options, len(self._symbols)), len(self._symbols))
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        """First characters of this epoch's segments: a random offset below L, then one every L, with one of them
-        left out.
+        """Positions where this epoch's segments begin: one every L characters, from a random offset below L on. One
+        random segment is left out.
         """
         offset = int(torch.randint(self._length, (), generator=generator))
         starts = segment_starts(len(self._train), self._length, offset)
@@ -75,11 +77,11 @@ class CharacterModelling:
         model(batch[:-1])
 
     def validate(self, model: nn.Module) -> dict[str, float]:
-        """Segments from offset 0; the state begins anew in each."""
+        """Scores on the segments of the validation text, from offset 0; each segment starts with the initial state."""
         return self._score(model, self._valid, self._length)
 
     def test(self, model: nn.Module) -> dict[str, float]:
-        """The whole test text, read as one sequence, in chunks that carry the state."""
+        """Scores on the test text, read as one sequence: in chunks, with the state carried from chunk to chunk."""
         nats = torch.zeros((), dtype=torch.float64, device=self._device)
         correct = torch.zeros((), dtype=torch.int64, device=self._device)
         inputs, targets = self._test[:-1].unsqueeze(1), self._test[1:]  # (N - 1, 1), (N - 1,)
@@ -98,7 +100,7 @@ class CharacterModelling:
 
     @torch.no_grad()
     def sample(self, model: nn.Module, characters: int = SAMPLE) -> str:
-        """Text that the model makes up, one character after the other, after the first of the test text."""
+        """Text that the model generates character by character, starting from the first character of the test text."""
         generator = torch.Generator(self._device).manual_seed(0)
         symbol, state = self._test[:1].long(), None
         chosen = []
@@ -109,10 +111,10 @@ class CharacterModelling:
         return "".join(self._symbols[number] for number in torch.cat(chosen).tolist())
 
     def test_segments(self, model: nn.Module, length: int) -> dict[str, float]:
-        """Scores as ``validate`` gives them, for the test text in segments of ``length`` characters (RBN Fig. 3b).
+        """Scores on the test text in segments of ``length`` characters, the same scores as ``validate`` (RBN Fig. 3b).
 
         Raises:
-            ValueError: the test text does not hold two of them.
+            ValueError: the test text does not hold two such segments.
         """
         if not 2 <= length <= len(self._test) // 2:
             raise ValueError(
@@ -136,11 +138,11 @@ class CharacterModelling:
         return {"loss": loss, "accuracy": correct.item() / predictions, "bits_per_char": loss / math.log(2)}
 
     def _segments(self, symbols: Tensor, starts: Tensor, length: int) -> Tensor:
-        """The characters from each start on, time-major: (L, B)."""
+        """Cut a segment of ``length`` symbols from each start on, time-major: (L, B)."""
         steps = torch.arange(length, device=self._device)
         return symbols[steps.unsqueeze(1) + starts.to(self._device, non_blocking=True)].long()
 
 
 def segment_starts(characters: int, length: int, offset: int = 0) -> Tensor:
-    """(N,) int64: where the segments begin that fit between ``offset`` and the end."""
+    """Starts (N,), int64, of the consecutive segments that fit between ``offset`` and the end of the text."""
     return torch.arange((characters - offset) // length) * length + offset

@@ -1,6 +1,6 @@
 """Common parts of all classification tasks: scores, and the confusion matrix.
 
-B examples, C classes.
+Shapes: B examples, C classes.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from normcore.figures.confusion import confusion_matrix
 
 
 class Scores:
-    """Sums over examples, kept on the device until somebody asks."""
+    """Loss and confusion matrix, summed up over examples; the sums stay on the device until a property is read."""
 
     def __init__(self, num_classes: int, device: torch.device) -> None:
         self._num_classes = num_classes
@@ -22,14 +22,14 @@ class Scores:
         self._confusion = torch.zeros(num_classes**2, dtype=torch.int64, device=device)
 
     def add(self, logits: Tensor, labels: Tensor) -> None:
-        """Take in the logits (B, C) of examples with these labels (B)."""
+        """Add examples: their logits (B, C) and labels (B,)."""
         self._loss += F.cross_entropy(logits, labels, reduction="sum")
         pairs = labels * self._num_classes + logits.argmax(-1)
         self._confusion += (pairs.unsqueeze(1) == torch.arange(self._num_classes**2, device=pairs.device)).sum(0)
 
     @property
     def confusion(self) -> Tensor:
-        """(C, C): how many examples of each class (rows) were taken for each class (columns)."""
+        """Confusion matrix (C, C): number of examples by true class (row) and predicted class (column)."""
         return self._confusion.view(self._num_classes, self._num_classes)
 
     @property
@@ -39,12 +39,12 @@ class Scores:
 
     @property
     def accuracy(self) -> float:
-        """Share of examples whose class was chosen."""
+        """Share of examples whose class was predicted correctly."""
         return self.confusion.trace().item() / self.confusion.sum().item()
 
 
 def confusion_figure(score: Callable[[], Scores], title: str) -> Mapping[str, Callable[[], bytes]]:
-    """The confusion matrix on the test data, as a run's artifact; ``score`` goes through them."""
+    """Artifact of a run: the figure of the confusion matrix on the test data. ``score`` computes the scores."""
 
     @torch.no_grad()
     def draw() -> bytes:

@@ -1,4 +1,4 @@
-"""Paint binary images, and say what it costs to tell them apart (LN section 6.4).
+"""Task: model binary images with DRAW, scored by the variational bound in nats (LN section 6.4).
 
 Shapes: T glimpses, B images of S x S pixels, Z latent numbers.
 """
@@ -22,13 +22,13 @@ from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 
 EVALUATION_BATCH = 500
 POPULATION = 10_000  # training images whose statistics are averaged
-SHOWN = 64  # images of a picture
-FILMED = 16  # of the film
+SHOWN = 64  # images in a picture
+FILMED = 16  # images in the film
 
 
 class DrawTask:
-    """Images train, and are told apart; of the latent numbers one sample an image is drawn, in evaluation always the
-    same."""
+    """Task of modelling binary images. The latent numbers are sampled once for each image; evaluation always uses the
+    same random numbers."""
 
     def __init__(self, options: spec.Draw, resources: Resources, images: BinaryImages | None = None) -> None:
         if images is None:
@@ -53,7 +53,7 @@ class DrawTask:
         return self._train[examples.to(self._resources.device, non_blocking=True)].to(self._resources.dtype)
 
     def loss(self, model: Draw, batch: Tensor) -> Loss:
-        """The bound, and its two terms."""
+        """Loss of a batch: the variational bound, with its parts ``reconstruction`` and ``kl``."""
         drawn: Drawn = model(batch)
         reconstruction = bernoulli_cross_entropy(drawn.canvas.flatten(1), batch.flatten(1)).mean()
         kl = drawn.kl.mean()
@@ -80,7 +80,7 @@ class DrawTask:
         }
 
     def _score(self, model: Draw, images: Tensor) -> dict[str, float]:
-        """Mean bound of an image, and its two terms, in nats."""
+        """Variational bound in nats, mean over ``images``, and its parts ``reconstruction`` and ``kl``."""
         generator = self._generator()
         reconstruction = torch.zeros((), dtype=torch.float64, device=self._resources.device)
         kl = torch.zeros_like(reconstruction)
@@ -96,12 +96,12 @@ class DrawTask:
 
     @torch.no_grad()
     def _generated(self, model: Draw) -> list[Tensor]:
-        """Images (SHOWN, S, S) that the model makes up, as they look after each glimpse."""
+        """Generate images: for each glimpse, the images (SHOWN, S, S) as they look after it."""
         return [canvas.float().sigmoid() for canvas in model.generate(model.noise(SHOWN, self._generator()))]
 
     @torch.no_grad()
     def _reconstructed(self, model: Draw) -> Tensor:
-        """(2 n, S, S): test images, each followed by what became of it."""
+        """Reconstruct n test images: (2 n, S, S), each image followed by its reconstruction."""
         images = next(even_batches(self._spread(SHOWN // 2), SHOWN)).to(self._resources.dtype)
         drawn = model(images, model.noise(len(images), self._generator()))
         return torch.stack([images.float(), drawn.canvas.float().sigmoid()], 1).flatten(0, 1)
@@ -121,6 +121,9 @@ class DrawTask:
 
 
 def _frequencies_cost(train: Tensor, test: Tensor) -> float:
-    """Nats an image of a model that knows how often each pixel is 1, counted with one image of either kind more."""
+    """Nats for each test image of a model with independent pixels, each 1 with its frequency in the training images.
+
+    Frequencies are counted with one image of zeros and one image of ones added.
+    """
     p = (train.double().sum(0) + 1) / (len(train) + 2)
     return -torch.where(test == 1, p.log(), (1 - p).log()).sum((1, 2)).mean().item()

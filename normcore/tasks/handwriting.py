@@ -1,4 +1,4 @@
-"""Write a given text by hand (LN section 6.5).
+"""Task: write a given text by hand (LN section 6.5).
 
 Shapes: T points, B lines, U characters.
 """
@@ -25,18 +25,18 @@ from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 
 EVALUATION_BATCH = 100
 POPULATION = 1000  # training lines whose statistics are averaged
-SAMPLES = 3  # of a text
-POINTS_OF_CHARACTER = 40  # of a sample at most; lines have 25 on average
+SAMPLES = 3  # samples of the text
+POINTS_OF_CHARACTER = 40  # points for each character of a sample, at most; lines have 25 on average
 
 
 class Batch(NamedTuple):
-    """Lines side by side.
+    """Batch of handwritten lines.
 
     Attributes:
-        points: (T + 1, B, 3), 0 beyond each line.
-        lengths: (B), steps of each, one less than its points; on the device.
-        longest: the largest of them.
-        text: what they say.
+        points: (T + 1, B, 3), 0 beyond the end of each line.
+        lengths: (B,), number of steps of each line: the number of its points less one. On the device.
+        longest: the largest of ``lengths``.
+        text: texts of the lines.
     """
 
     points: Tensor
@@ -46,7 +46,7 @@ class Batch(NamedTuple):
 
 
 class HandwritingTask:
-    """Each point of a line is told from those before it and from the text."""
+    """Task of predicting each point of a handwritten line from the points before it and the line's text."""
 
     def __init__(
         self, options: spec.Handwriting, resources: Resources, lines: handwriting.Handwriting | None = None
@@ -89,7 +89,7 @@ class HandwritingTask:
         return {"loss": nats, "nats": nats}
 
     def test(self, model: Handwriting) -> dict[str, float]:
-        """Test on the validation lines: Graves trains on all others, and no model was selected by these."""
+        """Test on the validation lines: Graves trains on all other lines, and no model was selected by these lines."""
         return {"nats": self._score(model)}
 
     def artifacts(self, model: Handwriting) -> Mapping[str, Callable[[], bytes]]:
@@ -100,7 +100,7 @@ class HandwritingTask:
         }
 
     def _costs(self, model: Handwriting, batch: Batch) -> Tensor:
-        """Nats of each line (B)."""
+        """Negative log-likelihood of each line (B,), in nats."""
         numbers = model(batch.points[:-1], batch.lengths, batch.longest, batch.text)
         cost = PenMixture.of(numbers).cost(batch.points[1:])
         steps = torch.arange(len(cost), device=cost.device).unsqueeze(1)
@@ -126,11 +126,11 @@ class HandwritingTask:
 
     @torch.no_grad()
     def _written(self, model: Handwriting) -> list[Tensor]:
-        """The text, some times over: (T, 3) each."""
+        """Let the model write the task's text ``SAMPLES`` times: points (T, 3) of each sample."""
         codes = encoded(self._text).expand(SAMPLES, -1).to(self._resources.device)
         lengths = torch.full((SAMPLES,), codes.shape[1], device=codes.device)
         text = Text.of(codes, lengths, spec.KINDS, self._resources.dtype)
-        at_rest = torch.cat([-self._mean / self._deviation, torch.zeros(1)])  # what every line begins with
+        at_rest = torch.cat([-self._mean / self._deviation, torch.zeros(1)])  # the first point of every line
         generator = torch.Generator(codes.device).manual_seed(0)
         ends = torch.full((SAMPLES,), -1)
         points = []
@@ -142,7 +142,7 @@ class HandwritingTask:
         return [drawn[: end if end > 0 else None, k] for k, end in enumerate(ends.tolist())]
 
     def _moves(self, points: Tensor) -> Tensor:
-        """Standardized points (T, 3) with offsets as a pen makes them, in units of the data."""
+        """Turn standardized points (T, 3) back into units of the data."""
         return torch.cat([points[:, :2] * self._deviation + self._mean, points[:, 2:]], 1)
 
     @torch.no_grad()
@@ -161,14 +161,14 @@ class HandwritingTask:
         return attention(weights.cpu().tolist(), names, "Weights of the mixture", "point", "component")
 
     def _shown(self) -> tuple[Batch, str]:
-        """The first validation line, and its characters as the network is told them."""
+        """Batch of the first validation line, and its text as the network reads it (rare characters are ``#``)."""
         points, codes = self._valid[0]
         return self._batch([(points, codes)]), "".join((spec.ALPHABET + "#")[code] for code in codes.tolist())
 
 
 def _cost_of_moments(train: Sequence[tuple[Tensor, Tensor]], valid: Sequence[tuple[Tensor, Tensor]]) -> float:
-    """Nats a line of offsets that are normal with the training lines' mean and covariance, and of a pen that is lifted
-    as often as there."""
+    """Nats for each validation line of a model without skill: offsets are normal with the training lines' mean and
+    covariance, and the pen is lifted as often as in the training lines."""
     known = torch.cat([points[1:] for points, _ in train]).double()
     normal = torch.distributions.MultivariateNormal(known[:, :2].mean(0), known[:, :2].T.cov())
     lifted = torch.distributions.Bernoulli((known[:, 2].sum() + 1) / (len(known) + 2))

@@ -1,6 +1,6 @@
-"""Whole images, classified (LN sections 6.6 and 6.7).
+"""Tasks: classify whole images (LN sections 6.6 and 6.7).
 
-B images in a batch, of C channels and H x W places.
+Shapes: B images in a batch, of C channels and H x W places.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ from normcore.tasks.border import BorderVariance
 from normcore.tasks.labelled_images import EVALUATION_BATCH, NUM_CLASSES, LabelledImagesTask
 from normcore.tasks.task import Resources
 
-POPULATION_EXAMPLES = 10_000  # the first of the training images; all would cost more than the updates between two looks
+POPULATION_EXAMPLES = 10_000  # the first training images; all would cost more than the updates between evaluations
 IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {
     "digits": lambda _: digits.load(),
     "mnist": lambda folder: mnist.load(folder, "first_5000_validate"),
@@ -34,10 +34,10 @@ IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {
 
 
 class ImageClassification(LabelledImagesTask):
-    """Classify images; training loss and test error by epoch.
+    """Task of classifying whole images.
 
     Args:
-        splits: the images, already read; None reads those that the options name.
+        splits: images that were read already; None reads the images that the options name.
     """
 
     no_skill = 1 - 1 / NUM_CLASSES

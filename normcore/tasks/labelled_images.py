@@ -1,6 +1,6 @@
 """Common parts of all tasks that classify images.
 
-B images in a batch, of C classes.
+Shapes: B images in a batch, C classes.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ EVALUATION_BATCH = 1000
 
 
 class LabelledImagesTask(ABC):
-    """Train on the cross-entropy of images' labels, and score whole splits; a subclass knows what its model reads."""
+    """Base of tasks that classify images: cross-entropy loss, scores of whole splits. Subclasses define ``logits``."""
 
     def __init__(self, splits: ImageSplits, title: str, resources: Resources) -> None:
         self.checksums: Mapping[str, str] = splits.checksums
@@ -31,7 +31,7 @@ class LabelledImagesTask(ABC):
 
     @abstractmethod
     def logits(self, model: nn.Module, images: LabelledImages) -> Tensor:
-        """(B, C): what the model makes of these images."""
+        """Apply the model to a batch of images: logits (B, C)."""
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
         return shuffled(torch.arange(len(self._train)), batch_size, generator)

@@ -1,6 +1,6 @@
-"""Find images by captions, and captions by images (LN section 6.1).
+"""Task: find images by captions, and captions by images (LN section 6.1).
 
-Shapes: B images or captions, F features of an image, H numbers of either.
+Shapes: B images or captions, F features of an image, embeddings of H numbers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,26 +22,26 @@ from normcore.tasks.task import Loss, Resources, even_batches, shuffled
 LOSS_BATCH = 128
 EVALUATION_BATCH = 500  # captions
 POPULATION = 5000  # training images whose statistics are averaged
-END, UNKNOWN = 0, 1  # numbers of words; those that are known follow
-SHOWN, BEST = 20, 3  # captions for which is told what is found, and images of each
+END, UNKNOWN = 0, 1  # numbers of words; known words have the numbers from 2 on
+SHOWN, BEST = 20, 3  # captions in ``found.txt``, and best images for each caption
 
 
 class Batch(NamedTuple):
-    """Captions, each with its image: features (B, F)."""
+    """Batch of captions, with the features (B, F) of each caption's image."""
 
     captions: Words
     images: Tensor
 
 
 class Placed(NamedTuple):
-    """Captions (5 I, H), those of an image side by side, and images (I, H)."""
+    """Embeddings of I images (I, H) and of their captions (5 I, H); the five captions of an image are consecutive."""
 
     captions: Tensor
     images: Tensor
 
 
 class OrderEmbeddingTask:
-    """An epoch shows every image once, each time with one of its captions."""
+    """Task of caption and image retrieval. An epoch shows every image once, with one random caption of the image."""
 
     def __init__(
         self, options: spec.OrderEmbedding, resources: Resources, images: CaptionedImages | None = None
@@ -88,8 +88,11 @@ class OrderEmbeddingTask:
         model.placed_images(batch.images)
 
     def validate(self, model: OrderEmbedding) -> dict[str, float]:
-        """The loss is that of every image with its first caption, among ``LOSS_BATCH`` of them, and a mean over images;
-        that of training is a sum over its minibatch, whose size decides among how many, too."""
+        """Loss and metrics on validation data.
+
+        The loss pairs every image with its first caption, in batches of ``LOSS_BATCH`` images, and is a mean over
+        images. The training loss is a sum over the minibatch; it depends on the minibatch size.
+        """
         placed = self._placed(model, self._valid, range(len(self._valid.captions)))
         first = placed.captions[::CAPTIONS]
         loss = sum(
@@ -123,8 +126,8 @@ class OrderEmbeddingTask:
 
     @torch.no_grad()
     def _found(self, model: OrderEmbedding) -> str:
-        """Retrieval for the first caption of some images of the first fold: the rank of its image, and the images
-        that fit best, by their own first captions.
+        """Text with examples of retrieval, for first captions of images in the first fold: the rank of the caption's
+        own image, and the best images, each shown by its first caption.
         """
         fold = range(self._fold)
         placed = self._placed(model, self._test, fold)
@@ -142,7 +145,7 @@ class OrderEmbeddingTask:
 
 
 class _Encoded:
-    """A split in numbers of words; each caption ends with END."""
+    """Split with its captions encoded as numbers of words; each caption ends with ``END``."""
 
     def __init__(self, part: Captioned, words: Mapping[str, int]) -> None:
         self.features = part.features
@@ -154,13 +157,16 @@ class _Encoded:
 
 
 def _vocabulary(*parts: Captioned) -> dict[str, int]:
-    """All words of these captions, in the order of their first occurrence (the authors take validation's, too)."""
+    """Number all words of the captions in ``parts``, in the order of first occurrence.
+
+    The authors' code numbers words of validation captions, too.
+    """
     words = (word for part in parts for image in part.captions for said in image for word in said)
     return {word: k for k, word in enumerate(dict.fromkeys(words), UNKNOWN + 1)}
 
 
 def _scores(folds: Sequence[Placed]) -> dict[str, float]:
-    """The mean over folds of each metric."""
+    """Mean of each retrieval metric over the folds."""
     found = [_scores_of(energy(placed.captions, placed.images)) for placed in folds]
     return {metric.name: sum(fold[metric.name] for fold in found) / len(found) for metric in spec.METRICS}
 

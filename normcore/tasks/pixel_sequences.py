@@ -1,6 +1,6 @@
-"""Images read one pixel a step, then classified (RBN section 5.1): what the four pixel tasks share.
+"""Tasks: classify images that are read pixel by pixel (RBN section 5.1). Common parts of the four pixel tasks.
 
-T pixels, B images in a batch.
+Shapes: T pixels, B images in a batch.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,13 +27,13 @@ POPULATION_BATCH = {
 
 
 class PixelSequences(LabelledImagesTask):
-    """Classify images from their pixels, one a step.
+    """Task of classifying images that are read one pixel at each step.
 
-    The authors validate in batches as large as those in training; ours are of up to 1,000, whose statistics are less
-    noisy and whose passes are faster.
+    Deviation: validation batches have up to 1,000 images; the authors' have the size of training batches. Larger
+    batches have less noisy statistics and take less time.
 
     Args:
-        splits: the images, already read; None reads those that the options name.
+        splits: images that were read already; None reads the images that the options name.
     """
 
     no_skill = 1 / NUM_CLASSES
@@ -68,7 +68,7 @@ class PixelSequences(LabelledImagesTask):
 
 
 def permuted(splits: ImageSplits, options: Permuted) -> ImageSplits:
-    """All images with their pixels in the order that ``permutation_seed`` draws."""
+    """Reorder the pixels of all images: one random order, drawn from ``permutation_seed``."""
     order = pixel_order(options, splits.train.pixels.shape[1])
     return ImageSplits(
         splits.train.in_order(order), splits.valid.in_order(order), splits.test.in_order(order), splits.checksums
@@ -76,10 +76,11 @@ def permuted(splits: ImageSplits, options: Permuted) -> ImageSplits:
 
 
 def pixel_order(options: Permuted, length: int) -> Tensor:
-    """(T,) int64: which pixel is read at each step.
+    """Number of the pixel that is read at each step: (T,) int64.
 
-    A permutation, as the paper says; the authors' code draws with replacement, which ``legacy_index_map`` repeats.
+    The order is a permutation, as the paper says. The authors' code draws pixels with replacement; the option
+    ``legacy_index_map`` does the same.
     """
-    random = np.random.RandomState(options.permutation_seed)  # its streams are frozen for good
+    random = np.random.RandomState(options.permutation_seed)  # NumPy guarantees that its streams never change
     order = random.randint(0, length, length) if options.legacy_index_map else random.permutation(length)
     return torch.from_numpy(order.astype(np.int64))

@@ -1,6 +1,7 @@
-"""Tell the sentences around from a sentence's vector, and what else that is good for (LN section 6.3).
+"""Task: predict the sentences before and after a sentence from its vector; the vectors are tested on other tasks (LN
+section 6.3).
 
-Shapes: T words, B sentences, H numbers of a sentence.
+Shapes: T words, B sentences, sentence vectors of H numbers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,11 +26,11 @@ from normcore.tasks.task import Loss, Resources, even_batches, in_batches
 
 EVALUATION_BATCH = 200
 POPULATION = 5000  # training sentences whose statistics are averaged
-VALIDATED = 1000  # triples, evenly over the validation text
+VALIDATED = 1000  # triples, spread evenly over the validation text
 
 
 class Batch(NamedTuple):
-    """Sentences, those before them, and those after."""
+    """Batch of triples: middle sentences, the sentences before them, and the sentences after them."""
 
     middle: Words
     before: Words
@@ -37,7 +38,7 @@ class Batch(NamedTuple):
 
 
 class SkipThoughtsTask:
-    """Triples of sentences of one text train, those of equal length in the middle together."""
+    """Task of training sentence vectors on triples of sentences. A batch has middle sentences of equal length."""
 
     no_skill = 0.0
 
@@ -67,8 +68,10 @@ class SkipThoughtsTask:
         return SkipThoughts(build, build.options, len(self._text.words))
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        """Batches of one length of middle sentences each, in random order; what is left over of a length is one, too,
-        but not if it is a single sentence."""
+        """Batches of triples in random order; all middle sentences of a batch have the same length.
+
+        The last batch of a length may be smaller; it is left out if it has a single triple.
+        """
         lengths = self._text.train.lengths
         batches: list[Tensor] = []
         for length in sorted(set(lengths.tolist())):
@@ -83,7 +86,7 @@ class SkipThoughtsTask:
         return self._batch(self._text.train, examples)
 
     def loss(self, model: SkipThoughts, batch: Batch) -> Loss:
-        """The sum over the batch, as the authors' code has it; ``per_word`` is the mean."""
+        """Loss of a batch: the sum over all words, as in the authors' code; the part ``per_word`` is the mean."""
         total = model(*batch).sum()
         words = batch.before.lengths.sum() + batch.after.lengths.sum()
         return Loss(total, {"per_word": total / words})
@@ -97,8 +100,11 @@ class SkipThoughtsTask:
         model(*batch)
 
     def validate(self, model: SkipThoughts) -> dict[str, float]:
-        """Nats a word of held-out text, and what the vectors are good for by now (LN Fig. 3): SICK's own validation
-        pairs, and the other sets by one logistic regression each instead of the many of the test."""
+        """Loss (nats for each word of held-out text), and scores of the vectors on the other tasks (LN Fig. 3).
+
+        SICK is scored on its own validation pairs. The other sets are scored with one fixed C of the logistic
+        regression; ``test`` chooses C by cross-validation.
+        """
         text = self._text.valid
         chosen = (
             torch.arange(min(VALIDATED, len(text.middles))) * len(text.middles) // min(VALIDATED, len(text.middles))
@@ -158,10 +164,10 @@ class SkipThoughtsTask:
     def _encoded(
         self, model: SkipThoughts, embedding: "_Embedding", sentences: Sequence[Sentence], *, ends: bool = False
     ) -> np.ndarray:
-        """Vectors (N, H) of length 1.
+        """Encode sentences as vectors (N, H) of length 1.
 
         Args:
-            ends: whether the end of a sentence is read, too (the authors' code: of SICK alone).
+            ends: whether the model also reads a sentence's end mark; the authors' code does so only for SICK.
         """
         codes = [
             torch.tensor([*(embedding.number.get(word, UNKNOWN) for word in sentence), *([END] if ends else [])])
@@ -181,8 +187,11 @@ class SkipThoughtsTask:
 
     @torch.no_grad()
     def _embedding(self, model: SkipThoughts) -> "_Embedding":
-        """The model's words, and those that only word2vec knows, by the linear map that fits both's words best (Kiros
-        et al., section 2.2)."""
+        """Word vectors of the model, extended by words that only word2vec has.
+
+        A linear map, fitted on the words that the two share, maps word2vec's vectors to the model's (Kiros et al.,
+        section 2.2).
+        """
         own = model.encoder.embedding.weight.detach()
         shared = [word for word in self._text.words if word in self._vectors]
         strange = [word for word in self._vectors if word not in self._number]
@@ -198,7 +207,7 @@ class SkipThoughtsTask:
         return _Embedding(torch.cat([own, torch.from_numpy(mapped).to(own)]), number)
 
     def _neighbours(self, model: SkipThoughts, shown: int = 20) -> str:
-        """Nearest other sentence for some sentences of SICK, by their vectors' angle."""
+        """Text with the nearest other sentence of each of ``shown`` SICK sentences, by the cosine of their vectors."""
         sentences = list(dict.fromkeys(tuple(pair.first) for pair in self._sets.sick["test"]))
         vectors = self._encoded(model, self._embedding(model), sentences, ends=True)
         cosines = vectors @ vectors.T - 2 * np.eye(len(vectors))
@@ -210,7 +219,7 @@ class SkipThoughtsTask:
 
 
 class _Embedding(NamedTuple):
-    """Vectors of words (V, E), and the words' numbers."""
+    """Word vectors (V, E), and the number (row) of each word."""
 
     weight: Tensor
     number: Mapping[str, int]

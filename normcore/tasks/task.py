@@ -16,12 +16,12 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Resources of a task: where its data comes from and goes to.
+    """Resources of a task: folder of the data, device and dtype of the tensors.
 
     Attributes:
-        datasets_dir: where data sets live that do not come bundled.
-        device: where batches are computed.
-        dtype: of inputs that are not whole numbers.
+        datasets_dir: folder of the data sets that do not come bundled; None if there is no such folder.
+        device: device of the batches.
+        dtype: dtype of inputs that are not integers.
     """
 
     datasets_dir: Path | None
@@ -35,7 +35,7 @@ class Loss:
 
     Attributes:
         total: the number that is minimized.
-        parts: what it is made of, by name; each becomes a series ``train.<name>``.
+        parts: further numbers, such as terms of the total, by name; each becomes a series ``train.<name>``.
     """
 
     total: Tensor
@@ -43,33 +43,33 @@ class Loss:
 
 
 class Task(Protocol[B]):
-    """Data, a family of models, a loss and metrics. A task is built from ``(options, resources)``.
+    """Task: data, a family of models, a loss and metrics. A task is built from ``(options, resources)``.
 
-    A model is trained on ``loss``; which statistics batch norms use in validation is said by the options, and testing
-    uses the population's; the caller arranges both. Nothing here changes a model, or takes randomness but from the
-    generator it is given.
+    A model is trained on ``loss``. In validation, batch norms use the statistics that the options choose; in testing
+    they use population statistics. The caller switches between them. A task never changes a model's weights, and takes
+    randomness only from the generator that it is given.
     """
 
     @property
     def checksums(self) -> Mapping[str, str]:
-        """SHA-256 of everything that was read."""
+        """SHA-256 digests of all data that the task read, by name."""
         ...
 
     @property
     def no_skill(self) -> float:
-        """The first metric's value of a model that ignores its input."""
+        """Level without skill: the value of the task's first metric for a model that ignores its input."""
         ...
 
     def model(self, build: Build) -> nn.Module:
-        """A new model of the family that the options name; it is moved to its device by the caller."""
+        """Make a new model of the family that the options name. The caller moves the model to its device."""
         ...
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        """One epoch's training examples in batches, (B,) int64 each; the task decides which example a number means."""
+        """Batches of one epoch: numbers (B,), int64, of training examples. The task defines the numbering."""
         ...
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> B:
-        """The training examples of these numbers, on the device; ``generator`` decides what is drawn anew for each."""
+        """Make a batch of the training examples with these numbers, on the device; random parts use ``generator``."""
         ...
 
     def loss(self, model: nn.Module, batch: B) -> Loss:
@@ -77,19 +77,19 @@ class Task(Protocol[B]):
         ...
 
     def population(self) -> Iterator[B]:
-        """The training data in the batches whose statistics are averaged.
+        """Batches of training data from which population statistics are averaged.
 
-        Deviation: the papers' tasks of reading, retrieval, sentences, drawing and handwriting take the first
+        Deviation: the papers' tasks of reading, retrieval, sentences, drawing and handwriting use the first
         ``POPULATION`` examples instead of all, so that an evaluation does not cost as much as an epoch.
         """
         ...
 
     def observe(self, model: nn.Module, batch: B) -> None:
-        """A forward pass for what the model's norms see in it."""
+        """Run a forward pass of a batch, so that the model's norms can collect its statistics."""
         ...
 
     def validate(self, model: nn.Module) -> Mapping[str, float]:
-        """Loss and metrics on the validation data, by name; other numbers of interest, too."""
+        """Loss, metrics, and other numbers of interest on the validation data, by name."""
         ...
 
     def test(self, model: nn.Module) -> Mapping[str, float]:
@@ -97,26 +97,32 @@ class Task(Protocol[B]):
         ...
 
     def artifacts(self, model: nn.Module) -> Mapping[str, Callable[[], bytes]]:
-        """Files that show what the selected model does, by name; ``figures/<name>.json`` holds a figure."""
+        """Files that show what the selected model does: for each file name a function that makes the content.
+
+        A file ``figures/<name>.json`` holds a figure.
+        """
         ...
 
 
 def shuffled(examples: Tensor, batch_size: int, generator: torch.Generator) -> Sequence[Tensor]:
-    """An epoch of (N,) examples in random order. The last batch is as small as the rest, except that a rest of one is
-    left out, for it has no batch statistics."""
+    """Shuffle examples (N,) and cut them into the batches of an epoch. The last batch may be smaller.
+
+    A last batch of a single example is left out, as one example has no batch statistics.
+    """
     order = examples[torch.randperm(len(examples), generator=generator)]
     return in_batches(order, batch_size)
 
 
 def in_batches(order: Tensor, batch_size: int) -> Sequence[Tensor]:
-    """An epoch (N,) cut into batches in this order, without a rest of one."""
+    """Cut an epoch's examples ``order`` (N,) into batches. A last batch of a single example is left out."""
     batches = torch.split(order, batch_size)
     rest_of_one = len(batches[-1]) == 1 < min(len(order), batch_size)
     return batches[:-1] if rest_of_one else batches
 
 
 def even_batches(examples: Tensor, size: int) -> Iterator[Tensor]:
-    """Cut (N, ...) into batches of ``size``; the rest follows, but a rest of one joins the batch before."""
+    """Cut examples (N, ...) into batches of ``size``. The last may be smaller; a single last example joins the batch
+    before."""
     batches = list(torch.split(examples, size))
     if len(batches) > 1 and len(batches[-1]) == 1:
         batches[-2:] = [torch.cat(batches[-2:])]

@@ -1,3 +1,3 @@
-"""Training: the loop, and what it is made of: order of the data, optimizers, schedules, clipping, evaluation, selection
-of the model that counts, checkpoints.
+"""Training: the loop and its parts: order of the data, optimizers, schedules, clipping, evaluation, checkpoints, and
+selection of the model whose test value counts.
 """

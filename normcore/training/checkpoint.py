@@ -1,7 +1,7 @@
-"""A run's whole state as bytes that say whose they are and whether they are whole.
+"""Checkpoint: the whole state of a run as bytes, with a header that names the run and has a digest of the content.
 
-Layout: one line of JSON (format, version, fingerprint, seed, SHA-256 of the rest), then what ``torch.save`` wrote,
-which ``torch.load(weights_only=True)`` reads.
+Layout: one line of JSON (format, version, fingerprint, seed, SHA-256 of the rest), then the output of ``torch.save``;
+``torch.load(weights_only=True)`` reads it.
 """
 
 import hashlib
@@ -17,15 +17,15 @@ MAX_HEADER = 1000  # bytes
 
 
 class CorruptCheckpoint(ValueError):
-    """The bytes are no whole checkpoint of this run."""
+    """The bytes are damaged, or are not a checkpoint of this run."""
 
 
 class OutdatedCheckpoint(CorruptCheckpoint):
-    """The checkpoint is of another version of normbench, which kept other things."""
+    """The checkpoint was written by another version of normbench, with another format of the state."""
 
 
 def pack(state: dict[str, Any], fingerprint: str, seed: int) -> bytes:
-    """The state of the run of ``seed`` in the experiment with ``fingerprint``, as bytes."""
+    """Write the state of a run as bytes; ``fingerprint`` and ``seed`` name the run."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     payload = buffer.getvalue()
@@ -40,11 +40,11 @@ def pack(state: dict[str, Any], fingerprint: str, seed: int) -> bytes:
 
 
 def unpack(blob: bytes, fingerprint: str, seed: int) -> dict[str, Any]:
-    """The state that ``pack`` made bytes of, its tensors on the CPU.
+    """Read the state of a run from bytes that ``pack`` wrote; tensors are loaded to the CPU.
 
     Raises:
-        OutdatedCheckpoint: another version of normbench wrote them.
-        CorruptCheckpoint: they are torn, or belong to another experiment or seed.
+        OutdatedCheckpoint: another version of normbench wrote the bytes.
+        CorruptCheckpoint: the bytes are incomplete or damaged, or belong to another experiment or seed.
     """
     line, _, payload = blob.partition(b"\n")
     try:
@@ -52,15 +52,15 @@ def unpack(blob: bytes, fingerprint: str, seed: int) -> dict[str, Any]:
     except ValueError:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise CorruptCheckpoint("these bytes are no checkpoint")
+        raise CorruptCheckpoint("these bytes are not a checkpoint of normbench")
     if header.get("version") != VERSION:
         raise OutdatedCheckpoint(
-            f"the checkpoint has version {header.get('version')}, and this normbench goes on from {VERSION} alone"
+            f"the checkpoint has version {header.get('version')}, but this normbench reads only version {VERSION}"
         )
     for name, expected in (("fingerprint", fingerprint), ("seed", seed)):
         if header.get(name) != expected:
-            raise CorruptCheckpoint(f"the checkpoint has {name} {header.get(name)}, and this run {expected}")
+            raise CorruptCheckpoint(f"the checkpoint has {name} {header.get(name)}, but this run has {expected}")
     if hashlib.sha256(payload).hexdigest() != header.get("sha256"):
-        raise CorruptCheckpoint("the checkpoint is torn: its SHA-256 differs")
+        raise CorruptCheckpoint("the checkpoint is damaged: its SHA-256 differs")
     state: dict[str, Any] = torch.load(io.BytesIO(payload), map_location="cpu", weights_only=True)
     return state

@@ -1,4 +1,4 @@
-"""Bounds on gradients."""
+"""Gradient clipping."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from torch.nn.utils import get_total_norm
 
 from normcore.spec.training import Training
 
-MARGIN = 1e-6  # that torch adds to the norm that it divides by; Blocks' StepClipping adds nothing
+MARGIN = 1e-6  # torch adds it to the norm before dividing by the norm; Blocks' StepClipping adds nothing
 
 
 def clip_(model: nn.Module, training: Training) -> Tensor:
-    """Scale the model's gradients to the norm that the spec allows; gives their global norm before."""
+    """Clip the model's gradients in place, as ``training`` says; returns their global norm before clipping."""
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     bound = training.clip_norm
     if bound is not None and training.clip == "global":
@@ -28,9 +28,9 @@ def clip_(model: nn.Module, training: Training) -> Tensor:
 
 
 def shorten_(gradients: list[Tensor], bound: float) -> Tensor:
-    """Scale gradients so that their norm together is at most ``bound``; gives their norm before.
+    """Scale gradients in place so that their joint norm is at most ``bound``; returns their joint norm before.
 
-    This is ``torch.nn.utils.clip_grad_norm_``, but for gradients whose squares overflow.
+    This does the same as ``torch.nn.utils.clip_grad_norm_``, except that it can also handle squares that overflow.
     """
     norm = norm_of(gradients)
     _multiply_(gradients, (bound / (norm + MARGIN)).clamp(max=1.0))
@@ -38,16 +38,20 @@ def shorten_(gradients: list[Tensor], bound: float) -> Tensor:
 
 
 def largest_entry(training: Training, norm: Tensor) -> float:
-    """A bound of every number in the gradients after ``clip_``, which gave ``norm``; a GPU is not asked for it."""
+    """Upper bound of the entries of the gradients after ``clip_``, which returned ``norm``.
+
+    On a GPU ``norm`` is not read, as reading would wait for the GPU.
+    """
     clipped = training.clip_norm if training.clip_norm is not None and training.clip != "global_root" else math.inf
     return min(norm.item(), clipped) if norm.is_cpu else clipped
 
 
 def norm_of(tensors: Sequence[Tensor]) -> Tensor:
-    """The Euclidean norm of all tensors together: finite if they are, and 0 only if they are.
+    """Euclidean norm of all tensors together. It is finite if all entries are finite, and 0 only if all entries are 0.
 
-    Where the plain sum of squares overflows or underflows, the tensors are divided by their largest entry first, and
-    the norm is float64. On the CPU that is seldom; on a GPU both norms are computed, so that nobody waits for it.
+    If the plain sum of squares overflows or underflows, the tensors are first divided by their largest entry, and the
+    norm is float64. The CPU computes this second norm only if needed. A GPU always computes both norms, so that the
+    program need not wait for a number from the GPU.
     """
     plain = get_total_norm(tensors)
     numbers = torch.finfo(plain.dtype)
@@ -65,7 +69,10 @@ def norm_of(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _multiply_(gradients: list[Tensor], factor: Tensor) -> None:
-    """Multiply in place; on the CPU in two steps if the factor is subnormal in float32, and would lose digits."""
+    """Multiply gradients by ``factor`` in place.
+
+    On the CPU a factor that is subnormal in float32 would lose digits: its square root is multiplied twice.
+    """
     is_subnormal = factor.is_cpu and factor.item() < torch.finfo(torch.float32).tiny
     for step in [factor.sqrt()] * 2 if is_subnormal else [factor]:
         torch._foreach_mul_(gradients, step)

@@ -1,10 +1,10 @@
-"""Evaluation of a model: on validation data while it trains, on test data when it has been selected.
+"""Evaluation of a model: on validation data during training, on test data after selection.
 
-Both are generators that name each phase before it begins, and return the values; a context that changes the model or
-torch is never open in between.
+``evaluate`` and ``test`` are generators. They yield the name of each phase before the phase begins, and return the
+values. No context manager that changes the model or torch is open at a yield.
 
-Batch norms use the statistics that the task's rule names: in validation those of the minibatch or of the population, in
-a test always the population's.
+In validation, batch norms use statistics of the minibatch or of the population, as the task says. In a test they always
+use population statistics.
 """
 
 from collections.abc import Generator, Mapping
@@ -21,7 +21,7 @@ from normcore.tasks.task import Task
 
 
 def mixed_precision(spec: TrainingSpec, device: torch.device) -> AbstractContextManager[object]:
-    """Autocast to bfloat16, if the spec asks for it."""
+    """Context of autocast to bfloat16 if the spec asks for it; else a context that changes nothing."""
     return torch.autocast(device.type, torch.bfloat16) if spec.training.precision == "bfloat16" else nullcontext()
 
 
@@ -32,7 +32,7 @@ Evaluation = Generator[Phase, None, dict[str, float]]
 def evaluate(
     task: Task[Any], model: nn.Module, spec: TrainingSpec, device: torch.device, *, tested: bool
 ) -> Evaluation:
-    """Values by series: ``valid.<name>``, and ``test.<name>`` if the model is to be tested, too."""
+    """Evaluate the model; returns values by series: ``valid.<name>``, and also ``test.<name>`` if ``tested``."""
     by_population = spec.task.validates_with == "population"
     model.eval()
     if by_population or tested:
@@ -44,14 +44,14 @@ def evaluate(
 
 
 def test(task: Task[Any], model: nn.Module, spec: TrainingSpec, device: torch.device) -> Evaluation:
-    """All metrics on the test data, with population statistics from one more pass over the training data."""
+    """Test the model with population statistics, from a pass over training data; returns all test metrics."""
     model.eval()
     yield from take_population_statistics(task, model, spec, device)
     return (yield from _tested(task, model, spec, device))
 
 
 def take_population_statistics(task: Task[Any], model: nn.Module, spec: TrainingSpec, device: torch.device) -> Phases:
-    """One pass over the training data, if the model has batch norms whose statistics come from one."""
+    """Compute population statistics in one pass over training data, if the model has norms that need such a pass."""
     if wants_population(model):
         yield "population statistics"
         with torch.no_grad(), mixed_precision(spec, device), population_statistics(model):

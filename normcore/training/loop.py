@@ -1,4 +1,4 @@
-"""The training loop: a generator of events. Closing it is cancellation."""
+"""The training loop: a generator of events. Closing the generator cancels the training."""
 
 import copy
 import io
@@ -57,24 +57,23 @@ def train(
     threads: int = 1,
     checkpoint: bytes | None = None,
 ) -> Iterator[Event]:
-    """Train and evaluate one model, telling what happens.
+    """Train and evaluate one model; yields events in the order that ``normcore.events`` describes.
 
-    The order of events is that of ``normcore.events``. Training goes on to ``max_steps`` unless a loss or norm is no
-    longer finite, which is noticed at the next measurement and ends the run as ``diverged``. A run that goes on from
-    a checkpoint measures first what was due when it was taken, and on the CPU repeats the uninterrupted run bit for
-    bit.
+    Training stops at ``max_steps``, or at the first measurement after a loss or norm was not finite; then the outcome
+    is ``diverged``. A run that goes on from a checkpoint first takes the measurement that was due, if any. On the CPU
+    it repeats the uninterrupted run bit for bit.
 
     Args:
         seed: decides initialization, order of the data and noise.
         device: ``cpu``, ``cuda`` or ``cuda:0``.
-        datasets_dir: where data sets live that do not come bundled.
-        threads: of torch's operations on the CPU. Two sum in another order than one, and the last bits differ.
-        checkpoint: what ``Stepped.checkpoint()`` gave.
+        datasets_dir: folder of the data sets that do not come bundled.
+        threads: number of torch's CPU threads. Another number sums in another order: the last bits differ.
+        checkpoint: bytes from ``Stepped.checkpoint()``; None starts a new run.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: the task's data is not at hand.
-        CorruptCheckpoint: the checkpoint is torn, or another run's.
-        ValueError: the spec does not go with its data, or there is no such device.
+        DatasetMissing, DatasetCorrupt: the task's data is not there, or not what it should be.
+        CorruptCheckpoint: the checkpoint is damaged, or belongs to another run.
+        ValueError: the spec does not fit its data, or there is no such device.
     """
     device = usable_device(device)
     with reproducible(seed, device, threads):
@@ -91,13 +90,15 @@ class _Progress:
     """State of a run, without its model.
 
     Attributes:
-        sums: of the loss, its parts and the gradient's norm over the updates since the last measurement, on the device.
-        measured: the last measurement, its step and seconds.
-        windows: seconds an update from one measurement to the next.
-        aim: the target, and how near the curve has come; None without one.
-        last_finite: of each series of the updates, the last finite value; on the CPU alone, as nobody waits for a GPU.
-        broken: the first of these series that was no longer finite.
-        divergence: why the run ended early; None if it did not.
+        step: number of updates so far.
+        sums: sums since the last measurement of the loss, its parts and the gradient's norm; on the device.
+        measured: the last measurement: step, training seconds and values.
+        windows: seconds for each update, mean from one measurement to the next.
+        aim: the target, and the curve's progress towards it; None without a target.
+        last_finite: the last finite value of each training series. Recorded on the CPU only, as reading a GPU would
+            wait for it.
+        broken: the first training series with a value that is not finite; None if all are finite.
+        divergence: the divergence that ended the run early; None if there was none.
     """
 
     step: int = 0
@@ -112,7 +113,7 @@ class _Progress:
 
 @dataclass(frozen=True)
 class _Run:
-    """All parts of one training run."""
+    """Training run: its spec, task, model, optimizer, and state."""
 
     spec: TrainingSpec
     seed: int
@@ -136,7 +137,7 @@ def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: 
     model = _model(spec, task, device)
     if spec.norm.initializes_from_data:
         initialized = norms.build(spec.norm).initialized_from_data(model)
-        with torch.no_grad(), batch_statistics(model), initialized:  # there are none of the population yet
+        with torch.no_grad(), batch_statistics(model), initialized:  # there are no population statistics yet
             task.observe(model.eval(), next(task.population()))
     optimizer = optimizers.build(spec.training.optimizer, model.parameters())
     clock.stop_when_done()
@@ -162,11 +163,11 @@ def _aim(spec: TrainingSpec) -> Aim | None:
 
 
 def task_and_model(spec: TrainingSpec, device: torch.device, datasets_dir: Path | None) -> tuple[Task[Any], nn.Module]:
-    """A spec's task, its data loaded, and a new model for it, drawn from torch's global generator.
+    """Build a spec's task with its data, and a new model with weights from torch's global random generator.
 
     Raises:
-        DatasetMissing, DatasetCorrupt: the task's data is not at hand.
-        ValueError: the spec does not go with its data.
+        DatasetMissing, DatasetCorrupt: the task's data is not there, or not what it should be.
+        ValueError: the spec does not fit its data.
     """
     task = _task(spec, device, datasets_dir)
     return task, _model(spec, task, device)
@@ -182,7 +183,7 @@ def _model(spec: TrainingSpec, task: Task[Any], device: torch.device) -> nn.Modu
 
 
 def _updates(run: _Run) -> Iterator[Event]:
-    """All updates and measurements that are still to come; the clock runs outside the yields."""
+    """Do all remaining updates and measurements; yields their events. The clock stands still at each yield."""
     progress = run.progress
     _warm_up(run)
     run.clock.start("training")
@@ -201,9 +202,9 @@ def _updates(run: _Run) -> Iterator[Event]:
 
 
 def _warm_up(run: _Run) -> None:
-    """Forward and backward passes over the next examples that leave no trace.
+    """Run forward and backward passes over the next batch, and restore the model and the random generators afterwards.
 
-    What is compiled, recorded or allocated at first use is then there, and in no update's time.
+    First-use work (compiling, recording CUDA graphs, allocating) is then done, and does not count as an update's time.
     """
     run.clock.start("warm_up")
     state, generators = copy.deepcopy(run.model.state_dict()), generator_states(run.device)
@@ -221,7 +222,7 @@ def _measurement_is_due(run: _Run) -> bool:
 
 
 def _update(run: _Run) -> None:
-    """One step of the optimizer; nothing here waits for the device."""
+    """Do one update of the weights; this function does not wait for the device."""
     with run.clock.aside("data"):
         batch = run.task.batch(run.order.next_batch(), run.draws)
     follow(run.spec.training, run.optimizer, run.progress.step)
@@ -233,7 +234,7 @@ def _update(run: _Run) -> None:
 def update(
     task: Task[Any], model: nn.Module, optimizer: Optimizer, spec: TrainingSpec, batch: Any
 ) -> tuple[Loss, Tensor]:
-    """One update of the model on a batch: its loss, and the norm that the gradient had."""
+    """Update the model once on a batch; returns the loss, and the gradient's norm before clipping."""
     optimizer.zero_grad(set_to_none=True)
     loss = _backward(task, model, spec, batch)
     grad_norm = clip_(model, spec.training)
@@ -266,7 +267,11 @@ def _add(progress: _Progress, values: Mapping[str, Tensor]) -> None:
 
 
 def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
-    """Evaluate, and let the task's rule look at the model; None if anything is not finite. Stops the clock."""
+    """Evaluate the model, and pass it to the selection rule. Stops the clock.
+
+    Returns:
+        The measurement; None if a value is not finite: then the run has diverged.
+    """
     progress = run.progress
     seconds = run.clock.stop_when_done()
     run.clock.start("evaluation")
@@ -300,7 +305,7 @@ def _not_finite(values: Mapping[str, float]) -> str | None:
 
 
 def _told(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str, float]]:
-    """The evaluation's phases as events, with the clock stopped meanwhile; returns its values."""
+    """Yield the phases of an evaluation as events, with the clock stopped at each yield; returns its values."""
     while True:
         try:
             phase = next(evaluation)
@@ -330,7 +335,7 @@ def _started(run: _Run, threads: int) -> Started:
 
 
 def _finished(run: _Run) -> Generator[Event, None, Finished]:
-    """Test what was selected. Stops the clock."""
+    """Test the selected model; returns the final event. Stops the clock."""
     progress, metric = run.progress, run.spec.task.metric().name
     run.clock.start("evaluation")
     selected = run.selection.selected()
@@ -366,7 +371,7 @@ def _finished(run: _Run) -> Generator[Event, None, Finished]:
 
 
 def _of_the_test(progress: _Progress, values: Mapping[str, float]) -> Divergence | None:
-    """The test of a model that was finite on validation data."""
+    """Divergence of a test: the first test value that is not finite; None if all are finite."""
     broken = _not_finite(values)
     return None if broken is None else Divergence(f"test.{broken}", progress.step, progress.measured["values"])
 
@@ -391,10 +396,10 @@ def _model_bytes(run: _Run) -> bytes:
 
 
 def _checkpoint(run: _Run, step: int) -> bytes:
-    """The run's state after update ``step``.
+    """Checkpoint of the run after update number ``step``, as bytes.
 
     Raises:
-        RuntimeError: the run has gone on since.
+        RuntimeError: the run has gone on since that update.
     """
     progress = run.progress
     if progress.step != step or progress.measured["step"] == step:
@@ -419,7 +424,7 @@ def _checkpoint(run: _Run, step: int) -> bytes:
 
 
 def _restore(run: _Run, state: dict[str, Any]) -> None:
-    """Put every part of a fresh run into the state of a checkpoint."""
+    """Load the state of a checkpoint into a new run."""
     run.model.load_state_dict(state["model"])
     run.optimizer.load_state_dict(state["optimizer"])
     run.order.load_state_dict(state["order"])

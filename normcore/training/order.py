@@ -1,4 +1,4 @@
-"""The order in which training examples come: epochs, batches, and the place in both, which can be saved."""
+"""Order of the training examples: epochs and batches, with a position that can be saved."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from torch import Tensor
 
 
 class TrainingOrder:
-    """Endless batches of example numbers; every epoch is drawn anew.
+    """Endless sequence of batches of example numbers; every epoch is drawn anew.
 
     Args:
-        draw: gives one epoch's batches, (B,) int64 each; takes randomness from the generator alone.
-        generator: decides everything.
+        draw: function that draws the batches of one epoch, (B,) int64 each, with randomness from the generator only.
+        generator: random generator that decides the whole order.
     """
 
     def __init__(self, draw: Callable[[torch.Generator], Sequence[Tensor]], generator: torch.Generator) -> None:
@@ -21,24 +21,24 @@ class TrainingOrder:
         self._begin_epoch()
 
     def next_batch(self) -> Tensor:
-        """(B,) int64: the examples of the next update."""
+        """Take the next batch: numbers (B,), int64, of the examples of the next update."""
         batch = self.peek()
         self._position += 1
         return batch
 
     def peek(self) -> Tensor:
-        """Look at the next batch without taking it: ``next_batch`` gives the same."""
+        """Look at the next batch without taking it; ``next_batch`` will return the same batch."""
         if self._position == len(self._batches):
             self._begin_epoch()
         batch: Tensor = self._batches[self._position]
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        """The place in the data: the generator as it was before this epoch, and the batches taken since."""
+        """Position in the data: the generator's state before this epoch, and the number of batches taken since."""
         return {"generator": self._before_epoch, "position": self._position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go to a place that ``state_dict`` told."""
+        """Go to a position that ``state_dict`` returned."""
         self._generator.set_state(state["generator"])
         self._begin_epoch()
         self._position = state["position"]

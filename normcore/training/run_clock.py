@@ -1,4 +1,4 @@
-"""A training's seconds, kept apart by what they were spent on."""
+"""Clock of a training: seconds by part, such as updates, data or evaluation."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 
 class RunClock:
-    """One clock for each part of a run, of which one runs at a time; begins stopped."""
+    """Clocks for the parts of a run. At most one clock runs at a time; at first no clock runs."""
 
     def __init__(self, device: torch.device) -> None:
         self._waits = device.type == "cpu"
@@ -23,41 +23,44 @@ class RunClock:
 
     @property
     def seconds(self) -> float:
-        """Seconds of training so far: of updates alone."""
+        """Training seconds so far: time of the updates only."""
         return self._clocks["training"].seconds
 
     @property
     def spent(self) -> dict[Part, float]:
-        """Seconds so far, by part."""
+        """Seconds so far, by part of the run."""
         return {part: clock.seconds for part, clock in self._clocks.items()}
 
     def add(self, spent: Mapping[Part, float]) -> None:
-        """Count what an earlier process spent as well; the clock is stopped."""
+        """Add the seconds that an earlier process spent, by part. The clock must be stopped."""
         for part, clock in self._clocks.items():
             clock.set(clock.seconds + spent[part])
 
     def start(self, part: Part) -> None:
-        """Go on, for this part alone."""
+        """Stop the running clock, and start the clock of ``part``."""
         self.stop()
         self._part, self._runs = part, True
         self._clocks[part].start()
 
     def stop(self) -> float:
-        """Stand still, and tell the seconds of training; work that the device has not finished is not waited for."""
+        """Stop the running clock without waiting for unfinished work of the device; returns the training seconds."""
         if self._runs:
             self._clocks[self._part].stop()
         self._runs = False
         return self.seconds
 
     def stop_when_done(self) -> float:
-        """Stand still once the device has caught up, and tell the seconds of training."""
+        """Wait until the device has finished its work, then stop the running clock; returns the training seconds."""
         self._clocks[self._part].stop_when_done()
         self._runs = False
         return self.seconds
 
     @contextmanager
     def aside(self, part: Part) -> Iterator[None]:
-        """Inside, the CPU's time is this part's. A GPU computes meanwhile: its time stays with what it computes."""
+        """Count the time inside this context to ``part``; only on the CPU.
+
+        With a GPU nothing changes: the GPU goes on computing, and its time stays with the part that it computes.
+        """
         if not self._waits:
             yield
             return

@@ -6,7 +6,7 @@ from normcore.spec.training import Training
 
 
 def follow(training: Training, optimizer: Optimizer, step: int) -> None:
-    """Give the optimizer the learning rate of the update after ``step``, and what else the schedule changes."""
+    """Set the optimizer's learning rate, and beta1 if the schedule changes it, for the update after ``step``."""
     schedule = training.schedule
     if schedule is None or step < schedule.start:
         return

@@ -1,4 +1,4 @@
-"""Selection of the model that counts, by its task's rule."""
+"""Selection of the model whose test value counts, by the task's rule."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,10 +14,10 @@ class Selected:
     """Selected model.
 
     Attributes:
-        step: when; of several models, the last one's.
+        step: step of the selected model; if several models count, the step of the last.
         valid: validation values by metric.
-        weights: of the model to be tested; None leaves the last one.
-        test: test values by metric, if they are known already.
+        weights: weights of the model to test; None keeps the weights that the model has.
+        test: test values by metric, if the model was tested already; else None.
     """
 
     step: int
@@ -27,18 +27,18 @@ class Selected:
 
 
 class Selection(Protocol):
-    """Sees the model at every evaluation."""
+    """Rule that selects a model; it is called at every evaluation."""
 
     def tests_at(self, step: int) -> bool:
-        """Tell if the model of this evaluation is to be tested."""
+        """Tell if the model has to be tested at the evaluation after ``step`` updates."""
         ...
 
     def consider(self, step: int, values: dict[str, float], model: nn.Module) -> None:
-        """Take in the values of an evaluation, by series, and the model as it is."""
+        """Consider the model at an evaluation; ``values`` has the evaluation's values by series."""
         ...
 
     def selected(self) -> Selected | None:
-        """Selected model; None if there was no evaluation."""
+        """Selected model; None if the rule has not selected a model."""
         ...
 
     def state_dict(self) -> dict[str, Any]: ...
@@ -47,13 +47,13 @@ class Selection(Protocol):
 
 
 def selection_of(spec: TrainingSpec) -> Selection:
-    """The rule of the spec's task, with nothing seen yet."""
+    """Make a new selection by the rule of the spec's task."""
     rule = spec.task.selection
     return BestModel(rule) if isinstance(rule, Best) else LastModels(rule, spec)
 
 
 class BestModel:
-    """The first model with the best validation value."""
+    """Selection of the model with the best validation value; in a tie the earlier model."""
 
     def __init__(self, rule: Best) -> None:
         self._metric = rule.metric
@@ -80,7 +80,7 @@ class BestModel:
 
 @dataclass
 class LastModels:
-    """The models of the last evaluations, whose values are averaged."""
+    """Selection of the models of the last evaluations; the values of these models are averaged."""
 
     rule: LastMean
     spec: TrainingSpec
@@ -108,12 +108,12 @@ class LastModels:
 
     def _counts(self, step: int) -> bool:
         training = self.spec.training
-        after = -(-(training.max_steps - step) // training.eval_every)  # evaluations that are still to come
+        after = -(-(training.max_steps - step) // training.eval_every)  # evaluations after this evaluation
         return after < self.rule.evaluations
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """A copy of everything that the model keeps."""
+    """Copy of the model's state: all parameters and buffers."""
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 

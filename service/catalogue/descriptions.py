@@ -1,4 +1,4 @@
-"""The catalogue's descriptions. They come from the spec's own classes, so they cannot fall behind them."""
+"""Descriptions of the catalogue. They are made from the spec's own classes, so they are always up to date."""
 
 import inspect
 from functools import cache
@@ -19,7 +19,7 @@ from service.catalogue import schemas
 
 @cache
 def task(name: str) -> schemas.TaskOut:
-    """A known task."""
+    """Describe a known task."""
     known = TASKS[name]
     profiles = {profile: _profile(known, profile, size.description) for profile, size in known.profiles.items()}
     return schemas.TaskOut(
@@ -39,7 +39,7 @@ def task(name: str) -> schemas.TaskOut:
 
 @cache
 def method(name: str) -> schemas.MethodOut:
-    """A known method."""
+    """Describe a known method."""
     known = METHODS[name]
     return schemas.MethodOut(
         name=name,
@@ -54,7 +54,7 @@ def method(name: str) -> schemas.MethodOut:
 
 
 def dataset(name: str, folder: Path) -> schemas.DatasetOut:
-    """A known data set, and whether it is at hand in ``folder``."""
+    """Describe a known data set, and tell if its files are in ``folder``."""
     known = registry.DATASETS[name]
     return schemas.DatasetOut(
         name=name,
@@ -68,7 +68,7 @@ def dataset(name: str, folder: Path) -> schemas.DatasetOut:
 
 
 def _profile(task: type[Task], name: ProfileName, description: str) -> schemas.ProfileOut:
-    """An analysis of a trained run has no default spec: the user must name the run."""
+    """Describe a profile. An analysis of a trained run has no default spec, because the user must name the run."""
     if issubclass(task, TrainedAnalysis):
         return schemas.ProfileOut(description=description, spec=None, cost=None)
     spec = resolve({"task": {"name": task.model_fields["name"].default, "profile": name}})

@@ -53,6 +53,6 @@ def get_method(
 
 @router.get("/datasets", responses=answers(schemas.DatasetList(items=[DATASET])))
 def list_datasets(parts: PartsDep) -> schemas.DatasetList:
-    """Every data set, and whether its files are at hand and genuine."""
+    """Every data set, and whether its files are on this machine and have the right checksums."""
     folder = parts.settings.datasets_dir
     return schemas.DatasetList(items=[descriptions.dataset(name, folder) for name in registry.DATASETS])

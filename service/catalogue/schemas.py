@@ -14,7 +14,7 @@ class MetricOut(BaseModel):
     name: str
     unit: str
     direction: Literal["maximize", "minimize"]
-    no_skill: str | None = Field(description="What a model gets that ignores its input.")
+    no_skill: str | None = Field(description="Value of a model that ignores its input.")
 
 
 class CostOut(BaseModel):
@@ -29,24 +29,26 @@ class ProfileOut(BaseModel):
     """One size of a task."""
 
     description: str
-    spec: ResolvedSpec | None = Field(description="What its name resolves to; null if more than the name is needed.")
-    cost: CostOut | None = Field(description="Null for an analysis, and where it is not known.")
+    spec: ResolvedSpec | None = Field(
+        description="Full spec of the task at this profile; null if the task needs more than its name."
+    )
+    cost: CostOut | None = Field(description="Null for an analysis, and if the cost is not known.")
 
 
 class TaskOut(BaseModel):
-    """A task. One without training, an analysis, has no metric and no leaderboard."""
+    """A task. An analysis, which is a task without training, has no metric and no leaderboard."""
 
     name: str
     kind: Kind
     title: str
     description: str
     citation: str
-    metric: MetricOut | None = Field(description="The one that ranks.")
+    metric: MetricOut | None = Field(description="The metric that ranks.")
     metrics: list[MetricOut]
-    models: dict[str, dict[str, Any]] = Field(description="JSON Schema of each model that it takes, by tag.")
-    methods: list[str] = Field(description="Methods that have a place in one of its models.")
+    models: dict[str, dict[str, Any]] = Field(description="JSON Schema of each model that the task takes, by tag.")
+    methods: list[str] = Field(description="Methods that have a place in one of the task's models.")
     profiles: dict[str, ProfileOut]
-    options: dict[str, Any] = Field(description="JSON Schema of its options.")
+    options: dict[str, Any] = Field(description="JSON Schema of the task's options.")
 
 
 class MethodOut(BaseModel):
@@ -56,14 +58,14 @@ class MethodOut(BaseModel):
     title: str
     description: str
     citation: str
-    takes: list[str] = Field(description="The places where it can stand.")
-    cells: list[str] = Field(description="Recurrent cells that it fits.")
-    models: list[str] = Field(description="Architectures that it fits.")
-    options: dict[str, Any] = Field(description="JSON Schema of its options.")
+    takes: list[str] = Field(description="The places in a model where the method can act.")
+    cells: list[str] = Field(description="Recurrent cells that the method fits.")
+    models: list[str] = Field(description="Architectures that the method fits.")
+    options: dict[str, Any] = Field(description="JSON Schema of the method's options.")
 
 
 class DatasetOut(BaseModel):
-    """A data set, and whether it is at hand."""
+    """A data set, and whether its files are on this machine."""
 
     name: str
     title: str

@@ -1,1 +1,1 @@
-"""Entries of one problem side by side."""
+"""Comparisons of entries of one problem."""

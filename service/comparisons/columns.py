@@ -1,10 +1,10 @@
-"""A comparison as a table: a row for each entry. Its curves are the runs' measurements."""
+"""Table of a comparison: a row for each entry, without curves. Those are the measurements of the entries' runs."""
 
 from service.comparisons.schemas import Comparison
 from service.http.tables import Column, Table, interval
 from service.leaderboards.columns import estimate
 
-FILE_ROW = "A row for each entry; its curves are those of its runs."
+FILE_ROW = "A row for each entry, without curves; `/v1/runs/{run_id}/measurements` has the curves of a run."
 FILE_EXAMPLE = '"task","profile","problem","fingerprint","method"\n"permuted_digits","small","7c1f…","9a2e…","none"\n'
 
 

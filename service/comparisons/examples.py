@@ -1,4 +1,4 @@
-"""Example of a comparison in the description of the API: two entries of one seed each."""
+"""Example of a comparison for the API's description: two entries of one seed each."""
 
 from normcore.problem import own_budget
 from service.comparisons import figures

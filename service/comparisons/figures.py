@@ -1,4 +1,4 @@
-"""Figures of boards and comparisons: from what they show to Plotly JSON, for API and pages."""
+"""Figures of boards and comparisons as Plotly JSON, for API and pages."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ AXES: Mapping[TimeUnit, str] = {"steps": "training steps", "seconds": "training 
 
 
 def of_board(session: Session, board: Leaderboard, name: str, by: TimeUnit, theme: Theme) -> Figure:
-    """The figure of a board that has this name, one of ``OF_BOARDS``."""
+    """Draw a figure of a board; ``name`` is one of ``OF_BOARDS``."""
     if name == "curves":
         curved = queries.curved(session, [entry.fingerprint for entry in drawn(board) if entry.fingerprint])
         return curves(curved, board.metric, board.target, by, theme)
@@ -33,7 +33,7 @@ def of_board(session: Session, board: Leaderboard, name: str, by: TimeUnit, them
 
 
 def of_comparison(comparison: Comparison, name: str, by: TimeUnit, theme: Theme) -> Figure:
-    """The figure of a comparison that has this name, one of ``OF_COMPARISONS``."""
+    """Draw a figure of a comparison; ``name`` is one of ``OF_COMPARISONS``."""
     if name == "curves":
         curved = [alone(entry) for entry in comparison.entries]
         return curves(curved, comparison.series.rpartition(".")[2], comparison.target, by, theme)
@@ -46,18 +46,18 @@ def of_comparison(comparison: Comparison, name: str, by: TimeUnit, theme: Theme)
 
 
 def of_all_boards(overall: Overall, theme: Theme) -> Figure:
-    """The performance profiles of all methods."""
+    """Draw the performance profiles of all methods."""
     return profiles([Profile(method.method, method.profile) for method in overall.methods], theme)
 
 
 def drawn(board: Leaderboard) -> list[Entry]:
-    """The measured entries whose curves are drawn: those that rank best, within the budget."""
+    """Choose the measured entries whose curves are drawn: the best ones within the budget, eight at most."""
     measured = [entry for entry in board.entries if entry.source == "measured" and not entry.over_budget]
     return measured[:MOST_LINES]
 
 
 def curves(curved: Sequence[Curved], metric: str, target: float | None, by: TimeUnit, theme: Theme) -> Figure:
-    """Learning curves of entries, each up to where its first seed ends."""
+    """Draw learning curves of entries. A curve ends where the first seed of its entry ends."""
     lines = [_line(entry, by) for entry in curved if entry.curve.steps]
     title = f"validation {metric.replace('_', ' ')}"
     return method_curves(
@@ -70,7 +70,7 @@ def as_json(figure: Figure) -> bytes:
 
 
 def alone(entry: ComparedEntry) -> Curved:
-    """The curves of a compared entry."""
+    """Curves of a compared entry, without the entry's other results."""
     first_end = min((run.points[-1][0] for run in entry.runs if run.points), default=0)
     return Curved(
         fingerprint=entry.fingerprint,
@@ -101,10 +101,11 @@ def _line(entry: Curved, by: TimeUnit) -> Line:
 
 
 def thinned(curve: Curve, end: int | None = None, most: int = MOST_POINTS) -> list[int]:
-    """Indices of the points of a curve that are shown: evenly spread, the first and the last among them.
+    """Choose the points of a curve that are shown, by index: evenly spread, with the first and the last point.
 
     Args:
-        end: the step after which none is.
+        end: the last step that may be shown; None for no limit.
+        most: largest number of points.
     """
     count = len(curve.steps) if end is None else sum(step <= end for step in curve.steps)
     if count <= most:
@@ -113,7 +114,7 @@ def thinned(curve: Curve, end: int | None = None, most: int = MOST_POINTS) -> li
 
 
 def _rounded(number: float) -> float:
-    """Five figures: more than a pixel shows."""
+    """Round to five significant digits, which is finer than a pixel."""
     return float(f"{number:.5g}")
 
 

@@ -1,4 +1,4 @@
-"""Standings of a comparison's entries: which are better than the baseline, and which may be first."""
+"""Standings of a comparison's entries: which entries are better than the baseline, and which may be first."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ class Standing(NamedTuple):
     """Standing of one entry.
 
     Attributes:
-        place: None of one that is over the budget.
-        above: Holm's p by fingerprint, of the ranked entries that it is surely better than.
-        outcome, p_holm: beside the baseline; NaN where nothing was tested.
+        place: place among the entries within the budget; None if the entry is over the budget.
+        above: the ranked entries that this entry is surely better than: Holm-adjusted p-values by fingerprint.
+        outcome, p_holm: outcome against the baseline, and its Holm-adjusted p-value; NaN if nothing was tested.
     """
 
     place: Place | None
@@ -27,11 +27,12 @@ class Standing(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """Entries held beside each other, by fingerprint.
+    """Order of entries, which are named by fingerprint.
 
     Attributes:
-        p_holm: of two of them; NaN where nothing was tested.
-        above: of each, those that it is surely better than.
+        places: place of each entry.
+        p_holm: Holm-adjusted p-value of every two entries; NaN where nothing was tested.
+        above: for each entry, the entries that it is surely better than.
     """
 
     places: Mapping[str, Place]
@@ -40,8 +41,8 @@ class _Order(NamedTuple):
 
 
 def standings(rows: Sequence[Row], baseline: Row, budget: int, direction: Direction) -> list[Standing]:
-    """One standing for each entry. Entries over the budget do not take part in the correction of the others, as on
-    boards.
+    """Compute the standing of each entry. As on boards, entries over the budget do not take part in the correction of
+    the other entries.
     """
     everybody, within = _order(rows, direction), _order([row for row in rows if row.budget <= budget], direction)
     return [_standing(row.fingerprint, baseline.fingerprint, within, everybody) for row in rows]
@@ -69,7 +70,9 @@ def _standing(own: str, baseline: str, within: _Order, everybody: _Order) -> Sta
 
 
 def _outcome(order: _Order, own: str, baseline: str) -> Outcome:
-    """The converged seeds and the score must agree: survivors of divergence win nothing."""
+    """Outcome of an entry against the baseline. The test of the converged seeds and the score must agree, because only
+    the score has the diverged seeds.
+    """
     if math.isnan(order.p_holm[own, baseline]):
         return "not tested"
     if baseline in order.above[own]:

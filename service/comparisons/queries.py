@@ -1,4 +1,4 @@
-"""Read entries and their curves, and hold them beside each other."""
+"""Read entries and their curves, and compare them."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -38,17 +38,17 @@ Curves = Mapping[int, Sequence[Point]]  # by seed
 def comparison(
     session: Session, fingerprints: Sequence[str], baseline: str | None, series: str | None
 ) -> schemas.Comparison:
-    """Entries side by side.
+    """Compare entries of one board.
 
     Args:
-        fingerprints: or their first characters.
-        baseline: one of them; if None, the first without normalization, else the first.
-        series: of the curves; that of the metric that ranks, on validation data, if None.
+        fingerprints: fingerprints of the entries, or the first characters of each.
+        baseline: fingerprint of the baseline; None for the first entry without normalization, or else the first entry.
+        series: series of the curves; None for the metric that ranks, on validation data.
 
     Raises:
         NotFound: no entry has such a fingerprint.
-        Invalid: two are one entry, or of different boards; one is of older code than its board; the baseline is none of
-            them; none has such a series.
+        Invalid: two fingerprints are of one entry, or of different boards; an entry is of older code than its board;
+            the baseline is not among the entries; or no entry has the series.
     """
     entries = [_entry(session, given) for given in fingerprints]
     first = entries[0]
@@ -82,7 +82,7 @@ def comparison(
 
 
 def board_of(session: Session, fingerprints: Sequence[str]) -> tuple[str, ProfileName]:
-    """The task and the profile of entries that can be compared.
+    """Find the task and the profile of entries that can be compared.
 
     Raises:
         NotFound, Invalid: as ``comparison`` does.
@@ -93,10 +93,10 @@ def board_of(session: Session, fingerprints: Sequence[str]) -> tuple[str, Profil
 
 
 def curved(session: Session, fingerprints: Sequence[str]) -> list[schemas.Curved]:
-    """The curves of entries of one task, of the metric that ranks on validation data.
+    """Read the curves of entries of one task: the metric that ranks, on validation data.
 
     Args:
-        fingerprints: in full; one without an entry is left out.
+        fingerprints: full fingerprints of the entries; a fingerprint without an entry is left out.
     """
     found = leaderboards.rows_of(session, fingerprints)
     return [_curved(session, found[fingerprint]) for fingerprint in fingerprints if fingerprint in found]
@@ -125,26 +125,31 @@ def _entry(session: Session, given: str) -> Entry:
             "GET /v1/leaderboards/{task} shows the fingerprints of a board"
         )
     if len(found) > 1:
-        raise Invalid([SpecError(("fingerprint",), f"several begin with {given}; give more of it", "ambiguous")])
+        wrong = f"several entries have fingerprints that begin with {given}; give more characters"
+        raise Invalid([SpecError(("fingerprint",), wrong, "ambiguous")])
     return found[0]
 
 
 def _check_alike(entries: Sequence[Entry]) -> None:
-    """Raises:
-    Invalid: two are one entry, or of different boards.
+    """Check that the entries differ and are of one board.
+
+    Raises:
+        Invalid: two fingerprints are of one entry, or of different boards.
     """
     boards = {(entry.task, entry.profile, entry.problem) for entry in entries}
     if len(boards) > 1:
         told = " and ".join(sorted(f"{task} ({profile}, problem {problem})" for task, profile, problem in boards))
-        wrong = f"these are of different boards, whose values mean different things: {told}; compare entries of one"
+        wrong = f"the entries are of different boards and do not compare: {told}; choose entries of one board"
         raise Invalid([SpecError(("fingerprint",), wrong, "unlike")])
     if len({entry.fingerprint for entry in entries}) < max(2, len(entries)):
-        raise Invalid([SpecError(("fingerprint",), "give two or more that differ", "too_few")])
+        raise Invalid([SpecError(("fingerprint",), "give two or more different fingerprints", "too_few")])
 
 
 def _rows(session: Session, entries: Sequence[Entry]) -> list[Row]:
-    """Raises:
-    Invalid: an entry is of older code, so that its board does not rank it.
+    """Read the rows of entries of one board.
+
+    Raises:
+        Invalid: an entry is of older code, so that its board does not rank it.
     """
     first = entries[0]
     older = leaderboards.older_on_board(session, first.task, first.profile, first.problem)
@@ -170,7 +175,7 @@ def _baseline(entries: Sequence[Entry], given: str | None) -> Entry:
 
 
 def _curves(session: Session, results: Sequence[RunResult], series: str) -> Curves:
-    """All points of each seed: statistics of thinned curves would be of steps that not all seeds have."""
+    """Read all points of each seed's curve. Thinned curves would have steps that are not common to all seeds."""
     of_run = {result.run_id: result.seed for result in results}
     curves: dict[int, list[Point]] = {result.seed: [] for result in results}
     columns = (Measurement.run_id, Measurement.step, Measurement.value, Measurement.seconds)
@@ -182,12 +187,14 @@ def _curves(session: Session, results: Sequence[RunResult], series: str) -> Curv
 
 
 def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
-    """Raises:
-    Invalid: always, and names those there are.
+    """Refuse a series that no entry has.
+
+    Raises:
+        Invalid: always; the error lists the series that the entries have.
     """
     runs = [result.run_id for row in rows for result in row.results]
     known = session.scalars(select(Measurement.series).where(Measurement.run_id.in_(runs)).distinct()).all()
-    wrong = f"none of these entries has {quoted(series)}; {choose(series, sorted(known))}"
+    wrong = f"no entry here has the series {quoted(series)}; {choose(series, sorted(known))}"
     raise Invalid([SpecError(("series",), wrong, "unknown_series")])
 
 
@@ -200,10 +207,12 @@ def _compared(
     limits: Limits,
     direction: Direction | None,
 ) -> schemas.ComparedEntry:
-    """
+    """Compare an entry with the baseline.
+
     Args:
-        metric: that which ranks.
-        limits, direction: of the curves.
+        against: row and curves of the baseline; None if the entry is the baseline.
+        metric: the metric that ranks.
+        limits, direction: bounds and direction of the curves' values.
     """
     of_seed = {result.seed: result.run_id for result in row.results}
     place = standing.place
@@ -237,7 +246,7 @@ def _compared(
 
 
 def _by_steps(curves: Curves, limits: Limits) -> schemas.Curve:
-    """Thin a curve to the steps that are shown. They are the same for all seeds."""
+    """Mean curve of the seeds, thinned to the steps that are shown. These steps are the same for all seeds."""
     shown = {step for step, _, _ in downsample(means(curves), MAX_POINTS)}
     return _curve(by_steps(curves, shown, limits))
 

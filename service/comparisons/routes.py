@@ -24,7 +24,7 @@ from service.leaderboards import queries as leaderboards
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.statistics.times import TimeUnit
 
-MOST = 12  # entries, of which a picture can be told apart
+MOST = 12  # entries; more lines in a figure cannot be told apart
 router = Router(prefix="/v1/comparisons", tags=["comparisons"])
 of_boards = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
 
@@ -33,15 +33,15 @@ Fingerprints = Annotated[
     Query(
         min_length=2,
         max_length=MOST,
-        description="The entries' fingerprints, or their first 8 or more characters; give it several times.",
+        description="Fingerprint of an entry, or its first 8 or more characters; repeat the parameter for each entry.",
         examples=[[FINGERPRINT[:12], examples.OTHER[:12]]],
     ),
 ]
 Baseline = Annotated[
     Beginning | None,
     Query(
-        description="The fingerprint of the one that others are compared with; that without normalization if"
-        " omitted, else the first.",
+        description="The fingerprint of the entry that others are compared with. If omitted: the first entry without"
+        " normalization, or else the first entry.",
         examples=[examples.OTHER[:12]],
     ),
 ]
@@ -49,12 +49,12 @@ Series = Annotated[
     str | None,
     Query(
         max_length=64,
-        description="Whose curves; that of the metric that ranks, on validation data, if omitted.",
+        description="The series of the curves. If omitted: the metric that ranks, on validation data.",
         examples=["valid.accuracy"],
     ),
 ]
-FigureTheme = Annotated[Theme, Query(description="Its colours.", examples=["dark"])]
-X = Annotated[TimeUnit, Query(description="What curves go over.", examples=["seconds"])]
+FigureTheme = Annotated[Theme, Query(description="The colours of the figure.", examples=["dark"])]
+X = Annotated[TimeUnit, Query(description="The x axis of curves.", examples=["seconds"])]
 
 
 @router.get(
@@ -65,7 +65,7 @@ X = Annotated[TimeUnit, Query(description="What curves go over.", examples=["sec
 def get_comparison(
     db: DatabaseDep, format: WantedFormat, fingerprint: Fingerprints, baseline: Baseline = None, series: Series = None
 ) -> Response:
-    """Entries of one board side by side: curves with bands, differences, speed-ups and what they are made of."""
+    """Compare entries of one board: curves with bands, differences, and speed-ups with their two factors."""
     with db.snapshot() as session:
         found = queries.comparison(session, fingerprint, baseline, series)
     if format == "json":
@@ -106,7 +106,7 @@ def get_figure_of_all_boards(
     name: Annotated[str, Path(pattern=NO_NUL, description="`profiles`.", examples=["profiles"])],
     profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: Annotated[
-        TimeBy, Query(description="Whose medians are held beside each other.", examples=["seconds_to_target"])
+        TimeBy, Query(description="The times whose medians are compared.", examples=["seconds_to_target"])
     ] = "steps_to_target",
     theme: FigureTheme = "light",
 ) -> Response:
@@ -136,14 +136,14 @@ def get_figure_of_a_board(
     baseline: Annotated[
         str,
         Query(
-            description="The method whose value is marked.",
+            description="The method with the value that a line marks.",
             json_schema_extra={"enum": sorted(METHODS)},
             examples=["none"],
         ),
     ] = "none",
     entries: Annotated[
         Literal["all", "best"],
-        Query(description="`best`: one entry a method, that with the best validation value.", examples=["best"]),
+        Query(description="`best`: one entry per method, the one with the best validation value.", examples=["best"]),
     ] = "all",
     x: X = "steps",
     theme: FigureTheme = "light",

@@ -14,12 +14,13 @@ from service.statistics.values import Interval
 
 @dataclass(slots=True)
 class Curve:
-    """The seeds' mean at each of some points, with its interval at each by itself.
+    """Mean curve of an entry's seeds: lists with one number for each point.
 
     Attributes:
-        steps, seconds: means over the seeds; one of them is the same for all seeds.
-        low, high: null at points that one seed alone has.
-        n: seeds that have a value there.
+        steps, seconds: mean steps and seconds of the seeds; one of the two is the same for all seeds.
+        mean: mean values.
+        low, high: limits of the mean's confidence interval, for each point alone; null where only one seed has a value.
+        n: number of seeds that have a value at the point.
     """
 
     steps: list[float]
@@ -32,7 +33,7 @@ class Curve:
 
 @dataclass(slots=True)
 class ComparedRun:
-    """The run of a seed that counts, and its curve: step, value, seconds."""
+    """The run that counts for a seed, with its curve: rows of step, value and seconds."""
 
     run_id: str
     seed: int
@@ -41,11 +42,11 @@ class ComparedRun:
 
 @dataclass(slots=True)
 class Curved:
-    """An entry's curves alone.
+    """Curves of an entry, without its other results.
 
     Attributes:
-        first_end: the step at which the first of its seeds ends; a mean of later ones is one of survivors.
-        n_seeds, n_diverged: how many it is of, and how many of them diverged.
+        first_end: the step at which the first of the seeds ends; later means have only the other seeds.
+        n_seeds, n_diverged: number of seeds, and number of seeds that diverged.
     """
 
     fingerprint: str
@@ -64,14 +65,14 @@ class Curved:
 
 @dataclass(slots=True)
 class Difference:
-    """Own test value minus the baseline's, of seeds that converged.
+    """Test value of an entry minus the baseline's, for the seeds that converged.
 
     Attributes:
-        ci95: null where no value differs from its mean.
-        p_value: of this pair alone.
-        p_holm: after Holm's correction for all pairs of the entries within the budget, and for all pairs if one of
-            the two is over it.
-        seeds: that both have.
+        ci95: confidence interval of ``mean``; null if the values have no spread.
+        p_value: p-value of this pair alone.
+        p_holm: p-value after Holm's correction for all pairs of entries within the budget; or for all pairs of entries,
+            if the entry or the baseline is over the budget.
+        seeds: seeds that both have.
     """
 
     mean: float
@@ -83,11 +84,11 @@ class Difference:
 
 @dataclass(slots=True)
 class Ratio:
-    """The baseline's over the own, geometric means of the seeds.
+    """Ratio of times: the baseline's divided by the entry's, as geometric means over the seeds.
 
     Attributes:
-        ratio: null where neither reaches the target, or seconds do not compare.
-        ci95: null where one misses the target.
+        ratio: null if both missed the target, or if their seconds do not compare.
+        ci95: confidence interval of ``ratio``; null if one of the two missed the target.
     """
 
     ratio: float | None
@@ -96,10 +97,10 @@ class Ratio:
 
 @dataclass(slots=True)
 class Fraction:
-    """Own time over the baseline's, the geometric mean of ``n`` seeds.
+    """Time of an entry divided by the baseline's time, the geometric mean over ``n`` seeds.
 
     Attributes:
-        bound: ``at least`` if a run missed the level, so that its time would be longer.
+        bound: ``at least`` if a run missed the level, so that the run's true time is longer; else null.
     """
 
     fraction: float
@@ -113,11 +114,13 @@ class Split:
     """Speed-up over the baseline, split in its two factors: ``total`` is ``steps`` times ``seconds_per_step``.
 
     Attributes:
-        steps: to the board's target.
-        seconds_per_step, total: of runs that were alone on their machines, of one hardware and one kernel.
-        bound: whether a missed target makes the ratios bounds.
-        to_baselines_best: own time over the baseline's, to the best level that the baseline of the same seed holds.
-        own_best: own time to the own best level over that of the baseline to its own.
+        steps: speed-up in steps to the board's target.
+        seconds_per_step, total: speed-up in seconds per step and in seconds, from runs that were alone on their
+            machines, on one hardware with one kernel.
+        bound: whether the ratios are only bounds, because a seed missed the target; null if they are exact.
+        to_baselines_best: the entry's time divided by the baseline's, both to the best level that the baseline of the
+            same seed holds.
+        own_best: the entry's time to its own best level, divided by the baseline's time to the baseline's best level.
     """
 
     steps: Ratio
@@ -133,26 +136,28 @@ Outcome = Literal["better", "worse", "not shown", "not tested"]
 
 @dataclass(slots=True, kw_only=True)
 class ComparedEntry:
-    """One of the entries. Who is above whom is decided as on boards, among the entries of the comparison.
+    """One entry of a comparison. It is ranked as on boards, but only among the entries of the comparison.
 
     Attributes:
-        name: the method with every option in which the spec differs from the profile; no two share one.
-        budget: examples that a training may see.
-        over_budget: whether these are more than the board's; such an entry has no rank.
-        score: what ranks: the mean over all seeds. A seed that diverged is worth what a model gets that ignores its
-            input, and no other seed counts as worse than that. Null if all diverged.
-        rank: among the entries compared that are within the budget.
-        rank_ci: the ranks that it may truly have, 95% for all of them at once.
-        tie_group: the first entry of a group is better than that of the next.
-        above: Holm's p by fingerprint, of the ranked entries that it is surely better than, by the values of converged
-            seeds and by score.
-        outcome: beside the baseline, better or worse by both; null of the baseline itself.
-        value: null if all seeds diverged.
+        name: the method with every option in which the spec differs from the profile; all entries have different names.
+        budget: number of examples that a training may see.
+        over_budget: whether this number is larger than the board's budget; such an entry has no rank.
+        score: the number that ranks: the mean over all seeds. A seed that diverged has the value of a model that
+            ignores its input, and no other seed counts as worse than this value. Null if all seeds diverged.
+        rank: rank among the compared entries that are within the budget.
+        rank_ci: lowest and highest rank that the entry may truly have, 95% for all compared entries at once.
+        tie_group: number of the tie group. The first entry of a group is surely better than the first entry of the next
+            group.
+        above: the ranked entries that this entry is surely better than, by the values of converged seeds and by score:
+            Holm-adjusted p-values by fingerprint.
+        outcome: outcome against the baseline: better or worse by converged seeds and by score; null for the baseline.
+        value: estimate of the metric that ranks; null if all seeds diverged.
         gap: whether the values of the seeds fall into two groups: some seeds did not take off, and no interval of the
             mean, or of a difference from it, holds for such values.
-        curve, curve_by_seconds: by steps, and on a common grid of seconds to the end of the shortest run.
-        difference, speedup: null of the baseline itself, and where too little is known.
-        survival: share of the seeds that have not reached the target at a step, with its interval.
+        curve, curve_by_seconds: mean curve by steps, and on a common grid of seconds to the end of the shortest run.
+        difference, speedup: comparison with the baseline; null for the baseline itself, and where too little is known.
+        survival: rows of a step, the share of the seeds that have not reached the target by then, and the limits of the
+            share's confidence interval.
     """
 
     fingerprint: str
@@ -189,7 +194,7 @@ class Comparison:
     """Entries of one problem at one profile, in the order in which they were asked for.
 
     Attributes:
-        baseline: the fingerprint of the one that others are compared with.
+        baseline: fingerprint of the entry that the others are compared with.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""Experiments and their runs: submitted, claimed, recorded, ended, read, streamed.
+"""Experiments and their runs: how they are submitted, claimed, recorded, ended, read and streamed.
 
-``submission`` makes runs, ``lifecycle`` alone changes their state; ``queries`` and ``stream`` read.
+``submission`` makes runs; only ``lifecycle`` changes their state; ``queries`` and ``stream`` read.
 """

@@ -1,4 +1,4 @@
-"""A trained model that an analysis names, as its run left it behind."""
+"""Trained model that an analysis names. The run that trained it has stored the model."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from normcore.own_code import present_code
 from normcore.spec import ExperimentSpec
 
 OF_OLDER_CODE = (
-    "that run was trained by older code of its method, model, task or optimizer; train it again, and name that"
+    "that run was trained by older code of its method, model, task or optimizer; train it again, and name the new run"
 )
 
 
@@ -15,8 +15,8 @@ class Model(NamedTuple):
     """A trained model.
 
     Attributes:
-        attempt: of its run, which stored it.
-        code: of its spec's own parts when it was trained; None if its run does not tell.
+        attempt: the attempt of the run that stored the model.
+        code: digest of the code of the spec's own parts at the training; None if the run does not say.
     """
 
     attempt: int
@@ -25,5 +25,5 @@ class Model(NamedTuple):
 
 
 def is_of_older_code(trained: ExperimentSpec, code: str | None) -> bool:
-    """Tell if a model was trained by other code than this machine's; False if its run does not tell its code."""
+    """Tell if a model was trained by other code than this machine has. False if its run does not say its code."""
     return code not in (None, present_code(trained))

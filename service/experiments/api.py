@@ -1,4 +1,4 @@
-"""Submission of experiments, for the API and the pages: plan it, and store it."""
+"""Submission of experiments, for the API and the pages: a plan without storing, or storing."""
 
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ def plan(parts: Parts, written: Any) -> schemas.PlanOut:
     """Plan a spec as a user wrote it: its runs, how long they would take, and how much memory.
 
     Raises:
-        Invalid: fields are wrong, or what it asks for is not at hand.
+        Invalid: fields are wrong, or something that the spec asks for is missing.
     """
     spec = validation.accepted(written, parts.settings.datasets_dir)
     with parts.db.snapshot() as session:
@@ -27,13 +27,13 @@ def plan(parts: Parts, written: Any) -> schemas.PlanOut:
 
 
 async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:
-    """Store a spec as a user wrote it, and tell the workers.
+    """Store a spec as a user wrote it, and notify the workers.
 
     Returns:
-        The experiment, and whether it is new: the same key with the same spec finds the first one.
+        The experiment, and whether it is new. The same key with the same spec returns the first experiment.
 
     Raises:
-        Invalid: fields are wrong, or what it asks for is not at hand.
+        Invalid: fields are wrong, or something that the spec asks for is missing.
         Conflict: the key was used with another spec.
     """
     spec, request_digest = await run_in_threadpool(_accepted, written, parts.settings.datasets_dir)
@@ -45,15 +45,15 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
 
 
 def _accepted(written: Any, datasets_dir: Path | None) -> tuple[ExperimentSpec, str]:
-    """The resolved spec, and the digest of the request."""
+    """Resolve a spec, and digest the request."""
     return validation.accepted(written, datasets_dir), digest(written)
 
 
 async def _stored(
     parts: Parts, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
 ) -> tuple[schemas.ExperimentOut, bool]:
-    """Store the experiment. If two requests use one new key at the same time, the later one finds the experiment of
-    the earlier.
+    """Store the experiment. If two requests use one new key at the same time, the later request gets the experiment of
+    the earlier request.
     """
 
     def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:

@@ -1,4 +1,4 @@
-"""Certificate of a run's seconds: it was alone on its machine, by the times of the reference kernel."""
+"""Certificate of a run's seconds: the times of the reference kernel show whether the run was alone on its machine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,15 +21,15 @@ class Certificate:
     """Certificate of a run, with the evidence.
 
     Attributes:
-        contended: whether something else ran there, or nobody can tell; the run's seconds then say nothing.
-        reason: why it is.
+        contended: whether something else ran on the machine, or nobody can tell. Then the run's seconds mean nothing.
+        reason: why the run is contended; None if it is not.
         machine: host, processor and threads.
         before, after: median seconds of the reference kernel, just before and just after the run.
-        quiet: what it takes there where nothing else runs.
-        kernel_ratio: the slower median over that.
-        windows: between evaluations, the first left out.
-        slow_share: of the windows that took far longer than their median; null of fewer than five.
-        moved: whether the run went on on another machine than it had begun on.
+        quiet: seconds of the reference kernel on this machine when nothing else runs.
+        kernel_ratio: the slower of ``before`` and ``after``, divided by ``quiet``.
+        windows: number of windows between evaluations, without the first.
+        slow_share: share of windows that took far longer than the median window; null if there are fewer than five.
+        moved: whether the run changed its machine.
     """
 
     contended: bool
@@ -45,7 +45,7 @@ class Certificate:
 
 
 def certified(session: Session, start: Start, timing: Timing) -> Certificate:
-    """Judge a run that has just ended."""
+    """Build the certificate of a run that has just ended."""
     found = statistics.certificate(start.probe, timing.probe, earlier_medians(session, start), timing.windows)
     return Certificate(
         contended=found.contended or start.moved,
@@ -62,7 +62,7 @@ def certified(session: Session, start: Start, timing: Timing) -> Certificate:
 
 
 def earlier_medians(session: Session, start: Start) -> Sequence[float]:
-    """Medians of the machine's newest runs with this torch."""
+    """Median times of the reference kernel in the machine's newest runs, with the same version of torch."""
     run = rows_of(Run).c
     certificate = run.timing["certificate"]
     found = session.execute(
@@ -75,13 +75,13 @@ def earlier_medians(session: Session, start: Start) -> Sequence[float]:
 
 
 def stored(timing: Timing, certificate: Certificate) -> Mapping[str, object]:
-    """Columns of a run's seconds: by purpose, and with their certificate."""
+    """Seconds of a run as its row stores them: by purpose, and with their certificate."""
     return {**{part: getattr(timing, part) for part in PARTS}, "certificate": asdict(certificate)}
 
 
 def _reason(found: statistics.Certificate, moved: bool) -> str | None:
     if moved:
-        return "it went on on another machine"
+        return "the run continued on another machine"
     if found.kernel_ratio > statistics.MOST_KERNEL_RATIO:
         return f"the reference kernel took {found.kernel_ratio:.2f} times as long as on this machine when it is quiet"
     if found.contended:

@@ -1,4 +1,4 @@
-"""The code of a spec whose runs count, where its own parts were edited between them."""
+"""Code of the runs that count for a spec, if the spec's own parts were edited between its runs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from service.experiments.tables import Experiment, Run
 
 
 class HasCode(Protocol):
-    """A run that tells the code of its spec's own parts, or None if it is older than that."""
+    """Run with the code of its spec's own parts. The code is None for runs that are older than this field."""
 
     @property
     def code(self) -> str | None: ...
@@ -41,11 +41,11 @@ def started(run: HasCode) -> datetime:
 
 
 def counting(runs: Sequence[R], present: str | None) -> list[R]:
-    """The succeeded runs of one spec that count: those of the present code if it has any; else those of the code of the
-    run that started last.
+    """Choose the succeeded runs of one spec that count: the runs of the present code if there are any. Otherwise the
+    runs of the same code as the run that started last count.
 
     Args:
-        present: the code of this machine's files; None for the runs of a moment.
+        present: digest of the code that this machine has; None to choose the code of the run that started last.
     """
     if not runs:
         return []
@@ -55,12 +55,14 @@ def counting(runs: Sequence[R], present: str | None) -> list[R]:
 
 
 def measured_by(present: str, runs: Sequence[R]) -> list[R]:
-    """The succeeded runs of one spec that need not be run again: the runs that count, unless they are of other code."""
+    """Choose the succeeded runs of one spec that need not be run again: the runs that count, unless their code differs
+    from ``present``.
+    """
     return [run for run in counting(runs, present) if run.code in (present, None)]
 
 
 def measured(session: Session, spec: ExperimentSpec, fingerprint: str) -> list[Row[Any]]:
-    """The runs of a spec that need not be run again."""
+    """Read the runs of a spec that need not be run again."""
     runs = select(Run.seed, *OF_CODE).join(Experiment)
     found = session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")).all()
     return measured_by(present_code(spec), cast(Sequence[Row[Any]], found))

@@ -1,4 +1,4 @@
-"""Experiments, their runs and measurements as tables: a row for each experiment, run, and measured value."""
+"""Tables of experiments, runs and measurements: one row for each experiment, run, or measured value."""
 
 from collections.abc import Callable, Sequence
 from typing import get_args
@@ -75,7 +75,7 @@ def experiments_table(experiments: Sequence[ExperimentSummary]) -> Table:
 
 
 def measurements_table(run: RunOut, measured: MeasurementsOut) -> Table:
-    """All series of a run, one after the other."""
+    """Table of all series of a run, one series after the other."""
     rows = [(name, series.unit, *point) for name, series in measured.series.items() for point in series.points]
     return Table(
         run.id,

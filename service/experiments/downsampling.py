@@ -1,4 +1,4 @@
-"""Fewer points of a curve, without losing its extremes."""
+"""Reduction of a curve to fewer points that keep its extremes."""
 
 from collections.abc import Sequence
 from operator import itemgetter
@@ -9,8 +9,8 @@ VALUE = itemgetter(1)
 
 
 def downsample(points: Sequence[P], max_points: int) -> list[P]:
-    """Downsample to at most ``max_points`` points, in order: the first, the last, and each stretch's lowest and
-    highest.
+    """Reduce a curve to at most ``max_points`` points, in order: the first point, the last point, and the lowest and
+    highest point of each stretch between them.
 
     Args:
         max_points: at least 4.

@@ -111,7 +111,7 @@ RETRIED_RUN = QUEUED_RUN.model_copy(update={"attempt": 2})
 
 
 def experiment(state: State, run: schemas.RunOut) -> schemas.ExperimentOut:
-    """The experiment with its run."""
+    """Build an experiment with this run."""
     spec = cast(TrainingSpec, resolve(WRITTEN))
     return schemas.ExperimentOut(
         id=EXPERIMENT_ID,

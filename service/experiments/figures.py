@@ -1,5 +1,6 @@
-"""Figures of experiments, the curves of their seeds, and of runs: their learning curves, drawn from what is stored, and
-those that a task made of the model."""
+"""Figures of experiments and runs. An experiment's figure shows the curves of its seeds. A run has its learning curves,
+drawn from stored measurements, and figures that its task made of the model.
+"""
 
 import json
 from collections.abc import Sequence
@@ -25,12 +26,12 @@ from service.experiments.tables import Run
 CURVES = "curves"
 FOLDER, SUFFIX = "figures/", ".json"
 MAX_POINTS = 500  # of a curve
-MOST_SEEDS = 12  # that are drawn
-MAX_SEED_POINTS = 400  # of each
+MOST_SEEDS = 12  # seeds that are drawn
+MAX_SEED_POINTS = 400  # of each seed's curve
 
 
 def curves_of(session: Session, run: RunOut) -> Figure:
-    """The learning curves of a run, as far as it is."""
+    """Draw the learning curves of a run, up to its last stored measurement."""
     measured = queries.measurements(session, run.id, series=(), max_points=MAX_POINTS)
     points = {name: [(x, y) for x, y, _ in series.points] for name, series in measured.series.items()}
     units = {name.rpartition(".")[2]: series.unit for name, series in measured.series.items() if series.unit}
@@ -42,15 +43,15 @@ def curves_of(session: Session, run: RunOut) -> Figure:
 
 
 def of_seeds(session: Session, experiment: ExperimentOut, theme: Theme) -> Figure:
-    """The validation curves of an experiment's seeds and their mean. What a live page needs to make a line longer is in
-    its ``meta``.
+    """Draw the validation curves of an experiment's seeds, and their mean. Each line's ``meta`` has what a live page
+    needs to make the line longer.
 
     Raises:
-        NotFound: it is an analysis, whose runs have curves of their own.
+        NotFound: the experiment is an analysis; only its runs have curves.
     """
     found = seed_curves(session, experiment)
     if found is None:
-        raise NotFound(f"the curves of {experiment.spec['task']['name']} are those of its runs, see /v1/runs")
+        raise NotFound(f"{experiment.spec['task']['name']} is an analysis; only its runs have curves, see /v1/runs")
     diverged = {run.id for run in experiment.runs if run.outcome == "diverged"}
     lines = [
         replace(
@@ -78,10 +79,10 @@ def _line(name: str, points: Sequence[Point], **meta: Any) -> Line:
 
 
 def stored(artifacts: Artifacts, run: RunOut, name: str, theme: Theme) -> bytes:
-    """A figure that was stored when the run succeeded, such as those that the task made of the selected model.
+    """Read a figure that was stored when the run succeeded, such as a figure that the task made of the selected model.
 
     Raises:
-        NotFound: there is none of that name; the message tells which there are.
+        NotFound: there is no figure of that name; the message lists the figures that exist.
     """
     shown = files.shown(run, artifacts.list(run.id))
     found = shown.get(f"{FOLDER}{name}{SUFFIX}")
@@ -94,5 +95,5 @@ def stored(artifacts: Artifacts, run: RunOut, name: str, theme: Theme) -> bytes:
 
 
 def in_colours(figure: Figure, theme: Theme) -> bytes:
-    """The figure as JSON, in the colours of a light or a dark page."""
+    """Write a figure as JSON, in the colours of a light or a dark page."""
     return json.dumps(themed(figure, theme), allow_nan=False).encode()

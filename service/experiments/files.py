@@ -1,7 +1,7 @@
-"""A run's artifacts under the names that users see.
+"""Artifacts of a run under the names that users see.
 
-Files of the run's present attempt keep their names; those of earlier attempts are named with the attempt, as
-``1.log.txt``. The model and other outputs are shown only once the run has succeeded, and only those of the attempt that
+Files of the run's present attempt keep their names. Names of files of earlier attempts begin with the attempt, as in
+``1.log.txt``. The model and other outputs are shown only if the run has succeeded, and only from the attempt that
 succeeded.
 """
 
@@ -13,7 +13,7 @@ from service.experiments.schemas import RunOut
 
 
 def shown(run: RunOut, stored: Iterable[Artifact]) -> dict[str, Artifact]:
-    """The artifacts of a run that users may see, by name."""
+    """Artifacts of a run that users may see, by the name that users see."""
     return {
         artifact.name if artifact.attempt == run.attempt else f"{artifact.attempt}.{artifact.name}": artifact
         for artifact in stored
@@ -22,8 +22,10 @@ def shown(run: RunOut, stored: Iterable[Artifact]) -> dict[str, Artifact]:
 
 
 def find(run: RunOut, stored: Iterable[Artifact], name: str) -> Artifact:
-    """Raises:
-    NotFound: the run has no such artifact.
+    """Find an artifact of a run by the name that users see.
+
+    Raises:
+        NotFound: the run has no such artifact.
     """
     found = shown(run, stored).get(name)
     if found is None:

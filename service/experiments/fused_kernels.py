@@ -1,4 +1,6 @@
-"""Specs that ask for fused kernels by name: who trains them must have some; while nobody has, they are refused."""
+"""Specs that ask for fused kernels by name. Only workers with fused kernels can train them; if no live worker has fused
+kernels, such specs are refused.
+"""
 
 from sqlalchemy.orm import Session
 
@@ -13,10 +15,11 @@ def needed_by(spec: ExperimentSpec) -> bool:
 
 
 def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> None:
-    """A worker that is still compiling counts as one that has some.
+    """Refuse a spec that needs fused kernels if no worker has them. A worker that is still compiling its kernels counts
+    as having them.
 
     Raises:
-        Invalid: fused kernels are needed, and no live worker that takes the runs has some.
+        Invalid: the spec needs fused kernels, and no live worker that takes its runs has them.
     """
     if not needed_by(spec):
         return
@@ -24,7 +27,7 @@ def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> N
     if fused <= {False}:
         whose = "" if spec.device == "auto" else f" for {spec.device}"
         if fused:
-            wrong = f"no live worker{whose} has fused kernels; mend what a worker's log says is missing, or use auto"
+            wrong = f"no live worker{whose} has fused kernels; install what a worker's log says is missing, or use auto"
         else:
-            wrong = f"no live worker{whose}, so none has fused kernels; start one first, or use auto"
+            wrong = f"no live worker{whose}, so no fused kernels; start a worker first, or use auto"
         raise Invalid([SpecError(("training", "kernel"), wrong, "kernel_unavailable")])

@@ -1,4 +1,4 @@
-"""Machine of a run: the part of its environment that its seconds depend on, and how quiet it was."""
+"""Machine of a run: the part of the run's environment on which its seconds depend, and how quiet the machine was."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,9 @@ from normcore.own_code import own_code
 
 
 def hardware(environment: Mapping[str, Any]) -> str:
-    """The processor, and how many threads computed on it if it is no GPU; seconds compare within one alone."""
+    """Name the GPU, or else the processor with its number of threads. Seconds may be compared only on the same
+    hardware.
+    """
     if environment.get("gpu"):
         return str(environment["gpu"])
     threads = environment.get("threads", 1)
@@ -17,20 +19,22 @@ def hardware(environment: Mapping[str, Any]) -> str:
 
 
 def machine(environment: Mapping[str, Any]) -> str:
-    """One host's hardware, on which one seed of a spec gives the same numbers each time."""
+    """Name the host and its hardware. On one machine, a seed of a spec gives the same numbers each time."""
     return f"{environment.get('host', 'unknown')}: {hardware(environment)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start of an attempt's training.
+    """Circumstances of a training's start: machine, code, and the speed of the reference kernel.
 
     Attributes:
-        machine: see ``machine``.
-        torch: its version, which decides how fast the reference kernel is.
-        probe: seconds of the reference kernel as it began, of the slowest of these starts; nothing until then.
+        machine: host and hardware, see ``machine``.
+        torch: version of torch, which decides how fast the reference kernel is.
+        probe: seconds of the reference kernel at the start. If several attempts started, the slowest start counts.
+            Empty before the first probe.
         moved: whether earlier attempts trained on another machine.
-        code: of the spec's own parts, see ``normcore.own_code``; None in checkpoints that are older than this field.
+        code: digest of the code of the spec's own parts, see ``normcore.own_code``; None in checkpoints that are older
+            than this field.
     """
 
     machine: str
@@ -44,9 +48,9 @@ class Start:
         return cls(machine(environment), str(environment.get("torch")), code=own_code(environment))
 
     def after(self, earlier: "Start") -> "Start":
-        """The start of a run that an earlier attempt had begun."""
+        """Combine this start with the start of an earlier attempt of the same run."""
         return replace(self, probe=earlier.probe, moved=earlier.moved or earlier.machine != self.machine)
 
     def probed(self, seconds: Sequence[float]) -> "Start":
-        """Add a probe. The slower one counts."""
+        """Add a probe. The slower of two probes counts."""
         return replace(self, probe=max(filter(None, (self.probe, seconds)), key=median))

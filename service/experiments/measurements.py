@@ -1,4 +1,4 @@
-"""Store what runs measured. Storing the same measurements again changes nothing."""
+"""Storage of what runs measured. Storing the same measurements again changes nothing."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from service.experiments.tables import Measurement
 
 
 def store(session: Session, run_id: str, attempt: int, measured: Sequence[Measured]) -> None:
-    """One row for each series at each step."""
+    """Store measurements: one row for each series at each step."""
     rows = [
         {
             "run_id": run_id,
@@ -31,12 +31,14 @@ def store(session: Session, run_id: str, attempt: int, measured: Sequence[Measur
 
 
 def undo(session: Session, run_id: str, *, after: int) -> None:
-    """Delete what was measured after a step, because the run resumes from that step."""
+    """Delete the measurements after a step, because the run resumes from that step."""
     session.execute(delete(Measurement).where(Measurement.run_id == run_id, Measurement.step > after))
 
 
 def _upsert(session: Session) -> Any:
-    """A later attempt's measurement replaces an earlier attempt's at the same step."""
+    """Statement that inserts measurements. A measurement of a later attempt replaces the earlier attempt's measurement
+    at the same step.
+    """
     dialect = session.get_bind().dialect.name
     statement = (postgresql if dialect == "postgresql" else sqlite).insert(rows_of(Measurement))
     new = statement.excluded

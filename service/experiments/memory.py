@@ -1,5 +1,5 @@
-"""Memory of a training beside the memory of the workers. A training that fits nowhere is refused; one that fits a
-larger worker alone is left to it.
+"""Memory of a training, compared with the memory of the workers. A training that fits no worker is refused. A training
+that fits only larger workers is left to them.
 """
 
 import math
@@ -17,34 +17,34 @@ from service.experiments.tables import Run
 from service.experiments.turns import Line
 from service.fleet import registration
 
-NO_MACHINE_HAS = 16 << 40  # bytes; the bound while no worker says how much it has
+NO_MACHINE_HAS = 16 << 40  # bytes; the limit while no worker says how much memory it has
 
 
 class Room(NamedTuple):
-    """The kind of a worker's device, and the bytes that it gives a training; None if that is not known."""
+    """Kind of a worker's device, and the bytes that the worker gives a training. None if the bytes are not known."""
 
     kind: str
     memory: int | None
 
 
 Rooms = dict[str, list[Room]]
-"""Those of the live workers by the device that a spec asks for."""
+"""Rooms of the live workers, by the device that a spec asks for."""
 
 
 def needed_by(spec: ExperimentSpec) -> int | None:
-    """Bytes that the tensors of a run need at least; None if that is not known."""
+    """Least bytes that the tensors of a run need; None if they are not known."""
     needed = footprint(spec)
     return None if needed is None else needed.tensors
 
 
 def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float, known: Rooms | None = None) -> None:
-    """Refuse what needs more memory than there is.
+    """Refuse a spec that needs more memory than any worker gives.
 
     Args:
-        known: what was read for other specs; it is added to.
+        known: rooms that were read for other specs; this call adds the rooms for its device.
 
     Raises:
-        Invalid: a run needs more than every live worker gives it; the field that matters most is named.
+        Invalid: a run needs more memory than every live worker gives it; the error names the field that matters most.
     """
     needed = footprint(spec)
     if needed is None or not isinstance(spec, TrainingSpec):
@@ -60,8 +60,12 @@ def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float, know
 def beside(
     session: Session, spec: ExperimentSpec, needed: Footprint | None, heartbeat_seconds: float
 ) -> tuple[int | None, int | None]:
-    """Bytes that a run needs at least of the memory of the live worker that has most room for it, and bytes that this
-    worker gives it. None for what is not known."""
+    """Compare a run's memory with the live worker that has most room for the run.
+
+    Returns:
+        Least bytes that the run needs of this worker's memory, and bytes that this worker gives it. None for numbers
+            that are not known.
+    """
     room = _roomiest(_rooms(session, spec.device, heartbeat_seconds), spec, needed)
     return None if needed is None else needed.on(room.kind), room.memory
 
@@ -72,8 +76,9 @@ def _rooms(session: Session, queue: str, heartbeat_seconds: float) -> list[Room]
 
 
 def _roomiest(rooms: list[Room], spec: ExperimentSpec, needed: Footprint | None) -> Room:
-    """The room in which most is left beside a run. One whose size is not known counts as the largest; if there is no
-    worker, it is of the device that the spec asks for."""
+    """Room with the most memory left beside a run. A room of unknown size counts as the largest. If there is no worker,
+    the room is of the device that the spec asks for.
+    """
 
     def left(room: Room) -> float:
         return math.inf if room.memory is None else room.memory - (needed.on(room.kind) if needed else 0)
@@ -85,7 +90,7 @@ def _refusal(spec: TrainingSpec, needed: Footprint, room: Room) -> SpecError:
     bound = NO_MACHINE_HAS if room.memory is None else room.memory
     blamed = excess(spec, bound, room.kind)
     whose = (
-        "no worker is alive to say what it has, and the bound is"
+        "no live worker says how much it has, so the limit is"
         if room.memory is None
         else "the largest live worker gives it"
     )
@@ -96,8 +101,8 @@ def _refusal(spec: TrainingSpec, needed: Footprint, room: Room) -> SpecError:
 
 
 def fitting(session: Session, worker_id: str, lines: Iterable[Line]) -> dict[Line, ColumnElement[bool] | None]:
-    """Condition for each line that a worker may take a run: it gives the run enough memory, or no other worker of
-    this line gives it more. None if it may take all.
+    """Condition for each line that a worker may take a run: this worker gives the run enough memory, or no other worker
+    of the line gives more. None if the worker may take all runs of the line.
     """
     workers = registration.registered(session)
     own = next((worker for worker in workers if worker.id == worker_id), None)
@@ -132,5 +137,5 @@ def _fitting(own: Worker, others: Iterable[Worker], line: Line) -> ColumnElement
 
 
 def _most_tensors(worker: Worker) -> float:
-    """The most bytes of tensors that fit a worker."""
+    """Most bytes of tensors that fit into a worker's memory."""
     return math.inf if worker.memory_bytes is None else worker.memory_bytes - needed_on(worker.kind, 0)

@@ -39,7 +39,7 @@ SUBMITTED: Responses = {
     **answers(
         examples.SUBMITTED,
         status=201,
-        description="The experiment, its runs queued.",
+        description="The new experiment, with queued runs.",
         headers=headers("Location"),
     ),
     **refusals(Conflict, TooLarge),
@@ -51,11 +51,14 @@ LISTED = also_as_file(
 )
 ONE = also_as_file(answers(examples.EXPERIMENT), columns.RUNS_ROW, columns.RUNS_EXAMPLE)
 MEASURED = also_as_file(answers(examples.MEASUREMENTS), columns.MEASUREMENTS_ROW, columns.MEASUREMENTS_EXAMPLE)
-EVENT = {  # of the stream
+EVENT = {  # an event of the stream
     "type": "object",
     "properties": {
         "event": {"enum": ["state", "measurement"]},
-        "id": {"type": "string", "description": "Send the last one as `Last-Event-ID` to go on after it."},
+        "id": {
+            "type": "string",
+            "description": "Send the id of the last event as `Last-Event-ID` to go on after that event.",
+        },
         "data": {"type": "string", "contentMediaType": "application/json"},
     },
     "required": ["event", "id", "data"],
@@ -76,7 +79,7 @@ EVENTS: Responses = {
         },
         "headers": headers("Cache-Control"),
     },
-    204: {"description": "All has ended and the client has it: an EventSource stops asking."},
+    204: {"description": "All runs have ended, and the client has all events. An `EventSource` stops asking."},
     **refusals(NotFound),
 }
 FILE = {"schema": {"type": "string", "format": "binary"}}
@@ -91,7 +94,7 @@ DOWNLOADED: Responses = {
         | headers("Accept-Ranges", required=False),  # a compressed answer has no ranges
     },
     206: {
-        "description": "A part of it.",
+        "description": "A part of the file.",
         "content": dict.fromkeys(("application/octet-stream", JSON, "text/plain"), FILE),
         "headers": headers(*FILE_HEADERS, "Accept-Ranges", "Content-Range"),
     },

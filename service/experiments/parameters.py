@@ -41,13 +41,15 @@ RunId = Annotated[
 ]
 FileName = Annotated[str, Path(description="The file's name.", examples=["model.pt"])]
 
-DryRun = Annotated[bool, Query(description="Store nothing; say what it would be and take.", examples=[True])]
+DryRun = Annotated[
+    bool, Query(description="Store nothing; answer with the plan: runs, time and memory.", examples=[True])
+]
 IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
         max_length=255,
-        description="The same key and body again submit nothing new.",
+        description="A request that is sent again with the same key and body submits nothing new.",
         examples=["layer-norm-of-monday"],
     ),
 ]
@@ -77,7 +79,7 @@ SweepId = Annotated[
     str | None,
     Query(pattern=NO_NUL, description="Only the experiments of this sweep.", examples=[examples.SWEEP_ID]),
 ]
-Label = Annotated[str, Form(r"^[^\x00]{0,64}:[^\x00]{0,256}$", "give key:value, as team:vision")]
+Label = Annotated[str, Form(r"^[^\x00]{0,64}:[^\x00]{0,256}$", "give key:value, such as team:vision")]
 Labels = Annotated[
     list[Label],
     Query(max_length=MAX_LABELS, description="`key:value`; repeat it to ask for several.", examples=[["team:vision"]]),
@@ -91,28 +93,35 @@ Series = Annotated[
         examples=[["valid.accuracy"]],
     ),
 ]
-MaxPoints = Annotated[int | None, Query(ge=4, le=100_000, description="Of each series, extremes kept.", examples=[100])]
+MaxPoints = Annotated[
+    int | None, Query(ge=4, le=100_000, description="Most points of each series; extremes stay.", examples=[100])
+]
 
 LastEventId = Annotated[
-    str | None, Header(description="The id of the last event received; the rest follows.", examples=["1-20"])
+    str | None,
+    Header(description="The id of the last event that was received; later events follow.", examples=["1-20"]),
 ]
 LastEventIdParameter = Annotated[
     str | None,
     Query(
         alias="last_event_id",
         pattern=NO_NUL,
-        description="As the header, for clients that cannot set it.",
+        description="The header `Last-Event-ID`, for clients that cannot set headers.",
         examples=["1-20"],
     ),
 ]
 
-FigureName = Annotated[str, Path(pattern=NO_NUL, description="The figure's name, as `curves`.", examples=["curves"])]
-FigureTheme = Annotated[Theme, Query(alias="theme", description="Its colours.", examples=["dark"])]
+FigureName = Annotated[
+    str, Path(pattern=NO_NUL, description="The figure's name, such as `curves`.", examples=["curves"])
+]
+FigureTheme = Annotated[Theme, Query(alias="theme", description="The figure's colours.", examples=["dark"])]
 
-Range = Annotated[str | None, Header(description="`bytes=FIRST-LAST`: only these bytes.", examples=["bytes=0-1023"])]
+Range = Annotated[
+    str | None, Header(description="`bytes=FIRST-LAST`: answer with these bytes only.", examples=["bytes=0-1023"])
+]
 IfRange = Annotated[
     str | None, Header(description="`Range` counts only if this is the file's `ETag`.", examples=[ETAG])
 ]
 IfNoneMatch = Annotated[
-    str | None, Header(description="The `ETag` of an earlier answer: 304 if it still stands.", examples=[ETAG])
+    str | None, Header(description="The `ETag` of an earlier answer; 304 if it has not changed.", examples=[ETAG])
 ]

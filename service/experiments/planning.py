@@ -1,4 +1,4 @@
-"""Cost of an experiment, estimated from runs on this service."""
+"""Plan of an experiment: its cost, estimated from runs on this service."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from service.experiments.tables import Experiment, Run
 from service.experiments.turns import Line, queue_position
 from service.fleet import registration
 
-NEWEST = 50  # runs that an estimate is based on; older ones may be of older code
+NEWEST = 50  # runs that an estimate is based on; earlier runs may be of older code
 
 
 def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> schemas.PlanOut:
-    """Plan the storage of ``spec``: its runs, and how long they would take."""
+    """Plan an experiment with ``spec``: its runs, their expected time and their memory."""
     fingerprint, code = spec.fingerprint(), code_of(spec)
     measured = codes.measured(session, spec, fingerprint)
     estimate, needed = Estimates(session).of(spec, fingerprint), footprint(spec)
@@ -46,8 +46,9 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
 def _with_other_code(
     session: Session, spec: ExperimentSpec, parts: Mapping[str, str | None], heartbeat_seconds: float
 ) -> list[schemas.OtherCode]:
-    """Live workers that might train the spec and have other code for it. One that has not looked since the API's files
-    were edited may have the same files."""
+    """Live workers that might train the spec and have other code for it. A worker that has not looked at its files
+    since the API's files were edited is left out, because it may have the same files.
+    """
     tags, found, edited_at = tags_of(spec), [], changed_at(spec)
     for worker in registration.live(session, spec.device, heartbeat_seconds):
         known = worker.code
@@ -64,11 +65,11 @@ def _with_other_code(
 
 
 class Estimate(NamedTuple):
-    """Estimate of a run's time; nothing if nothing like it was measured.
+    """Estimate of a run's time; all fields are None if no similar run was measured.
 
     Attributes:
-        seconds: the median of the runs that it is based on.
-        range: the fastest and the slowest of them.
+        seconds: median seconds of the runs that the estimate is based on.
+        range: seconds of the fastest and of the slowest of these runs.
     """
 
     seconds: float | None = None
@@ -81,14 +82,16 @@ class Estimate(NamedTuple):
 
 
 class Estimates:
-    """Expected seconds of runs. Specs that differ in little are estimated from the same runs, which are read once."""
+    """Expected seconds of runs. Specs with the same model and task use the same runs, which are read once."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._alike: dict[str, tuple[Sequence[Row[Any]], str]] = {}
 
     def of(self, spec: ExperimentSpec, fingerprint: str) -> Estimate:
-        """Expected seconds of one run, based on runs of the same spec, or else of the same model on the same task."""
+        """Estimate the seconds of one run from runs of the same spec, or else from runs of the same model on the same
+        task.
+        """
         same, device = _of_one_device(_newest(self._session, spec, Experiment.fingerprint == fingerprint))
         if same:
             basis = f"measured: {_runs(same)} of this spec on {device}"
@@ -101,7 +104,7 @@ class Estimates:
         return Estimate.from_runs([_all_seconds(run) / run.step * spec.max_steps for run in alike], basis)
 
     def _of_model(self, spec: ExperimentSpec) -> tuple[Sequence[Row[Any]], str]:
-        """Runs of the same model on the same task, and on which kind of device they were."""
+        """Read the runs of the same model on the same task, and the kind of device on which they ran."""
         task, model = spec.task, spec.model_dump(mode="json")["model"]
         key = digest([task.name, task.profile, spec.device, model])
         if key not in self._alike:
@@ -125,13 +128,17 @@ def _newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequenc
 
 
 def _of_one_device(runs: Sequence[Row[Any]]) -> tuple[Sequence[Row[Any]], str]:
-    """The runs on the same kind of device as the newest run, because kinds differ in speed by far."""
+    """Choose the runs on the same kind of device as the newest run, because kinds differ very much in speed. Return
+    these runs and the kind.
+    """
     kinds = [(run.device or "").partition(":")[0] for run in runs]
     return [run for run, kind in zip(runs, kinds, strict=True) if kind == kinds[0]], kinds[0] if kinds else ""
 
 
 def _all_seconds(run: Row[Any]) -> float:
-    """Seconds of a run: all parts of a training. For an analysis, or if the parts were not stored, the clock's."""
+    """Seconds of a run: the sum of all parts of a training. For an analysis, or if the parts were not stored, the total
+    time.
+    """
     return sum(run.timing[part] for part in PARTS) if run.timing else cast(float, run.seconds)
 
 

@@ -20,12 +20,14 @@ from service.experiments.lifecycle import ENDED, WAITING
 from service.experiments.tables import Experiment, Label, Measurement, Run
 
 _Point = tuple[int, float, float]  # step, value, seconds
-AFTER_HEX = "g"  # sorts after every hexadecimal digit; a range uses the index, which LIKE does not everywhere
+AFTER_HEX = "g"  # sorts after every hexadecimal digit; a range uses the index, LIKE not everywhere
 
 
 def experiment(session: Session, experiment_id: str) -> schemas.ExperimentOut:
-    """Raises:
-    NotFound: no such experiment.
+    """Read an experiment with its runs.
+
+    Raises:
+        NotFound: there is no such experiment.
     """
     found = session.get(Experiment, experiment_id, options=[selectinload(Experiment.runs)])
     if found is None:
@@ -34,8 +36,10 @@ def experiment(session: Session, experiment_id: str) -> schemas.ExperimentOut:
 
 
 def run(session: Session, run_id: str) -> schemas.RunOut:
-    """Raises:
-    NotFound: no such run.
+    """Read a run.
+
+    Raises:
+        NotFound: there is no such run.
     """
     found = session.get(Run, run_id)
     if found is None:
@@ -44,7 +48,9 @@ def run(session: Session, run_id: str) -> schemas.RunOut:
 
 
 def _present_code(session: Session, experiment: Experiment) -> schemas.PresentCode:
-    """The code of the runs that count. The spec is read only if there are several: that and its files take time."""
+    """Code of the runs that count for an experiment's spec. The spec and its source files are read only if the runs
+    have several codes, because reading takes time.
+    """
     of_spec = select(*codes.OF_CODE).join(Experiment).where(Experiment.fingerprint == experiment.fingerprint)
     runs = cast(Sequence[Row[Any]], session.execute(of_spec.where(Run.state == "succeeded")).all())
     if not runs:
@@ -54,7 +60,7 @@ def _present_code(session: Session, experiment: Experiment) -> schemas.PresentCo
 
 
 def _now(spec: Mapping[str, Any]) -> str | None:
-    """The present code of a stored spec; None if it cannot be read here."""
+    """Digest of the code that this machine has for a stored spec; None if the spec cannot be read here."""
     try:
         return present_code(parse(spec))
     except ValueError:
@@ -71,13 +77,13 @@ def experiments(
     before: str | None,
     limit: int,
 ) -> list[schemas.ExperimentSummary]:
-    """Experiments, newest first.
+    """List experiments, newest first.
 
     Args:
-        columns: exact values of columns of ``Experiment``.
-        fingerprint: what the fingerprint begins with.
+        columns: exact values that columns of ``Experiment`` must have.
+        fingerprint: beginning of the fingerprint.
         labels: (key, value) pairs that an experiment must all have.
-        before: list only experiments with a smaller id, as the page after this id does.
+        before: list only experiments with a smaller id; this gives the page that follows the experiment with this id.
     """
     query = select(Experiment).order_by(Experiment.id.desc()).limit(limit)
     for name, value in columns.items():
@@ -117,14 +123,15 @@ def results(session: Session, experiment_ids: Sequence[str]) -> dict[str, list[t
     found: dict[str, list[tuple[float | None, Outcome | None]]] = {name: [] for name in experiment_ids}
     query = select(Run.experiment_id, Run.state, Run.value, Run.outcome).where(Run.experiment_id.in_(found))
     for experiment_id, state, value, outcome in session.execute(query.order_by(Run.experiment_id, Run.id)):
-        if state == "succeeded":  # asked of the database, SQLite would read all runs that have
+        if state == "succeeded":  # as a condition of the query, SQLite would read all succeeded runs
             found[experiment_id].append((value, cast(Outcome | None, outcome)))
     return found
 
 
 def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experiment]:
-    """``schemas.derived_state`` as a condition. What few experiments have is looked up in the index of runs by state:
-    asked of each experiment in turn, it would read all of them where none has it."""
+    """Condition for experiments in a state, as ``schemas.derived_state`` defines it. Rare states are looked up in the
+    index of runs by state. Without the index, a state that no experiment has would need a look at every experiment.
+    """
     of_this = Run.experiment_id == Experiment.id
     if state in ("queued", "running"):
         started = exists().where(of_this, Run.started_at.is_not(None))
@@ -139,7 +146,7 @@ def _in_state(query: Select[Experiment], state: schemas.State) -> Select[Experim
 
 
 def _has_any(*states: str) -> ColumnElement[bool]:
-    """The condition that one of an experiment's runs is in one of the states."""
+    """Condition for experiments that have a run in one of the states."""
     return Experiment.id.in_(select(Run.experiment_id).where(Run.state.in_(states)))
 
 
@@ -156,7 +163,7 @@ def reached(session: Session, runs: ColumnElement[bool]) -> dict[str, tuple[int,
 
 
 def being_cancelled(session: Session, experiment_id: str) -> bool:
-    """Tell if running runs of the experiment were asked to stop, and have not stopped yet."""
+    """Tell if the experiment has running runs that were asked to stop and have not stopped yet."""
     asked = exists().where(Run.experiment_id == experiment_id, Run.state == "running", Run.cancel_requested)
     return bool(session.scalar(select(asked)))
 
@@ -164,11 +171,11 @@ def being_cancelled(session: Session, experiment_id: str) -> bool:
 def measurements(
     session: Session, run_id: str, *, series: Sequence[str], max_points: int | None
 ) -> schemas.MeasurementsOut:
-    """Curves of a run by name; all of them if ``series`` is empty.
+    """Read the curves of a run by name, or all curves if ``series`` is empty.
 
     Raises:
-        NotFound: no such run.
-        Invalid: the run has ended and has measured other series, but none of these.
+        NotFound: there is no such run.
+        Invalid: the run has ended and has measured something, but not every series in ``series``.
     """
     found = run(session, run_id)
     task = session.scalars(select(Experiment.task).where(Experiment.id == found.experiment_id)).one()
@@ -187,8 +194,10 @@ def measurements(
 
 
 def _check_measured(session: Session, run_id: str, unmeasured: Sequence[str]) -> None:
-    """Raises:
-    Invalid: the run has measured something, but none of these.
+    """Refuse names of series that a run has not measured.
+
+    Raises:
+        Invalid: the run has measured something, but not these series.
     """
     known = _measured(session, run_id)
     if known:
@@ -201,12 +210,12 @@ def _check_measured(session: Session, run_id: str, unmeasured: Sequence[str]) ->
 
 
 def _measured(session: Session, run_id: str) -> Sequence[str]:
-    """The names of its series."""
+    """Names of the series that a run has measured."""
     return session.scalars(select(Measurement.series).where(Measurement.run_id == run_id).distinct()).all()
 
 
 def _curve(session: Session, run_id: str, series: str) -> Sequence[_Point]:
-    """Points of a curve, read by Core in half of the ORM's time."""
+    """Read the points of a curve. SQLAlchemy's Core takes half of the ORM's time."""
     query = select(Measurement.step, Measurement.value, Measurement.seconds)
     of_series = query.where(Measurement.run_id == run_id, Measurement.series == series)
     rows = session.connection().execute(of_series.order_by(Measurement.step)).all()
@@ -214,7 +223,7 @@ def _curve(session: Session, run_id: str, series: str) -> Sequence[_Point]:
 
 
 def _metrics() -> Mapping[str, Metric]:
-    """Metrics by the name in which a series such as ``valid.accuracy`` ends."""
+    """Metrics by name. A series such as ``valid.accuracy`` ends in the name of its metric."""
     known = [metric for task in BENCHMARKS.values() for metric in task.metrics]
     return {metric.name: metric for metric in (*OF_EVERY_TASK, *known)}
 

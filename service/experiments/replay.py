@@ -14,10 +14,11 @@ MACHINE = ("host", "os", "cpu", "cores", "threads", "kernels", "gpu", "driver")
 
 
 def replay(session: Session, experiment_id: str) -> schemas.ReplayOut:
-    """The spec, and for each run what it ran with; of the whole what its first run that has started ran with.
+    """Build the recipe: the spec, and for each run its code, packages, machine and data. The recipe of the whole
+    experiment names the code, packages, machine and data of the first run that has started.
 
     Raises:
-        NotFound: no such experiment.
+        NotFound: there is no such experiment.
     """
     experiment = queries.experiment(session, experiment_id)
     environments = [run.environment for run in experiment.runs if run.environment]
@@ -44,7 +45,7 @@ def replay(session: Session, experiment_id: str) -> schemas.ReplayOut:
 
 
 def _sorted(environment: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """An environment's fields, by what they are of; those that do not apply are left out."""
+    """Group the fields of an environment by what they describe. Fields that do not apply are left out."""
     kinds = {"code": CODE, "packages": PACKAGES, "plug_ins": PLUG_INS, "machine": MACHINE}
     found = {
         kind: {name: str(environment[name]) for name in names if environment.get(name) is not None}

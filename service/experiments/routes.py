@@ -62,7 +62,7 @@ async def submit_experiment(
     dry_run: parameters.DryRun = False,
     idempotency_key: parameters.IdempotencyKey = None,
 ) -> Response:
-    """Submit a spec. Anything it omits comes from the task's profile; the answer shows the resolved spec."""
+    """Submit a spec. Fields that the spec omits come from the task's profile; the answer shows the resolved spec."""
     if dry_run:
         plan = await run_in_threadpool(api.plan, parts, body)
         return Response(plan.model_dump_json(), media_type=JSON)
@@ -127,7 +127,8 @@ def get_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep, form
 def get_replay(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> schemas.ReplayOut:
     """Recipe that runs an experiment again and gets the same numbers: exact spec, code, packages, machine, data.
 
-    `normbench replay RUN` does it, and compares every curve point by point."""
+    `normbench replay RUN` runs it, and compares every curve point by point.
+    """
     with db.snapshot() as session:
         return replay.replay(session, experiment_id)
 
@@ -138,7 +139,7 @@ def get_replay(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> schem
     responses=openapi.CANCELLED | refusals(NotFound),
 )
 def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> schemas.ExperimentOut:
-    """Cancel: queued runs stop at once, running ones within seconds. What has ended stays as it is."""
+    """Cancel: queued runs stop at once, running runs within seconds. Runs that have ended stay as they are."""
     with db.transaction() as session:
         lifecycle.cancel(session, experiment_id)
     return _as_it_is_now(db, experiment_id)
@@ -150,7 +151,9 @@ def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -
     responses=openapi.RETRIED | refusals(NotFound),
 )
 def retry_experiment(experiment_id: parameters.ExperimentId, parts: PartsDep) -> schemas.ExperimentOut:
-    """Open a new attempt of each failed and cancelled run; it resumes from the last checkpoint, if there is one."""
+    """Open a new attempt of each failed and cancelled run. It resumes from the run's last checkpoint, if there is a
+    checkpoint.
+    """
     with parts.db.transaction() as session:
         notifications = lifecycle.retry(session, experiment_id)
     parts.notifier.notify(notifications)
@@ -170,7 +173,9 @@ def stream_experiment(
     last_event_id: parameters.LastEventId = None,
     last_event_id_parameter: parameters.LastEventIdParameter = None,
 ) -> Response:
-    """Server-sent events of all runs of an experiment, until all have ended. Resumable, also after a retry."""
+    """Server-sent events of all runs of an experiment, until all runs have ended. A client can resume the stream, also
+    after a retry.
+    """
     with db.snapshot() as session:
         queries.experiment(session, experiment_id)
         runs = Run.experiment_id == experiment_id
@@ -189,7 +194,7 @@ def get_experiment_figure(
     db: DatabaseDep,
     theme: parameters.FigureTheme = "light",
 ) -> Response:
-    """A figure of an experiment as Plotly JSON: `curves`, its seeds' on validation data with their mean."""
+    """A figure of an experiment as Plotly JSON: `curves` shows its seeds on validation data, and their mean."""
     with db.snapshot() as session:
         experiment = queries.experiment(session, experiment_id)
         if name != figures.CURVES:
@@ -205,7 +210,7 @@ def _run(db: Database, run_id: str) -> schemas.RunOut:
 
 @router.get("/runs/{run_id}", responses=answers(examples.RUN) | refusals(NotFound))
 def get_run(run_id: parameters.RunId, db: DatabaseDep) -> schemas.RunOut:
-    """A run: its state, progress, and in the end its result."""
+    """A run: its state, its progress and, once it has succeeded, its result."""
     return _run(db, run_id)
 
 
@@ -237,7 +242,7 @@ def get_measurements(
 async def get_figure(
     run_id: parameters.RunId, name: parameters.FigureName, parts: PartsDep, theme: parameters.FigureTheme = "light"
 ) -> Response:
-    """A figure of a run as Plotly JSON: `curves` at any time, and once it has succeeded those that its task made."""
+    """A figure of a run as Plotly JSON: `curves` at any time; figures of its task, once the run has succeeded."""
     run, drawn = await run_in_threadpool(_drawn, parts.db, run_id, name, theme)
     if drawn is None:
         drawn = await parts.store_threads.call(figures.stored, parts.artifacts, run, name, theme)
@@ -245,7 +250,7 @@ async def get_figure(
 
 
 def _drawn(db: Database, run_id: str, name: str, theme: Theme) -> tuple[schemas.RunOut, bytes | None]:
-    """The run, and its figure if it is drawn from the database."""
+    """Read a run, and draw its figure if the figure is made from the database."""
     with db.snapshot() as session:
         run = queries.run(session, run_id)
         figure = figures.curves_of(session, run) if name == figures.CURVES else None
@@ -260,7 +265,7 @@ def stream_run(
     last_event_id: parameters.LastEventId = None,
     last_event_id_parameter: parameters.LastEventIdParameter = None,
 ) -> Response:
-    """Server-sent events of a run, until it has ended. Resumable, also after a retry."""
+    """Server-sent events of a run, until the run has ended. A client can resume the stream, also after a retry."""
     with db.snapshot() as session:
         queries.run(session, run_id)
         runs = Run.id == run_id
@@ -276,10 +281,11 @@ def _events(request: Request, db: Database, chosen: stream.Stream, session: Sess
 
 @router.get("/runs/{run_id}/artifacts", responses=answers(examples.ARTIFACTS) | refusals(NotFound))
 async def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.ArtifactList:
-    """Files of a run: checkpoints while it runs, its log and environment, and once it has succeeded the selected model,
-    its learning curves and what else its task makes of it, such as other figures.
+    """Files of a run: checkpoints while it runs; its log and environment; once it has succeeded, the selected model,
+    the learning curves and other artifacts of the task.
 
-    Those of earlier attempts are named with the attempt, as `1.log.txt`."""
+    Names of files of earlier attempts begin with the attempt, as `1.log.txt`.
+    """
     run = await run_in_threadpool(_run, parts.db, run_id)
     stored = await parts.store_threads.call(parts.artifacts.list, run_id)
     return schemas.ArtifactList(
@@ -299,7 +305,7 @@ async def get_artifact(
     if_range: parameters.IfRange = None,
     if_none_match: parameters.IfNoneMatch = None,
 ) -> Response:
-    """A file's content, or a part of it."""
+    """The content of a file, or a part of it."""
     run = await run_in_threadpool(_run, parts.db, run_id)
     in_time = parts.store_threads
     found = files.find(run, await in_time.call(parts.artifacts.list, run_id), name)

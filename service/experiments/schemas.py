@@ -14,7 +14,7 @@ from service.experiments.tables import Experiment, Run
 from service.http.openapi import Code, ResolvedSpec, described_as
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
-UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # of a run that has not started
+UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # fields of a run that has not started
     (
         "resumed_from_step",
         "outcome",
@@ -36,11 +36,11 @@ Environment = Annotated[dict[str, Any], described_as("Environment")]
 
 
 class PresentCode(NamedTuple):
-    """The code of the runs of a spec that count, see ``codes``.
+    """Code of the runs that count for a spec, see ``codes``.
 
     Attributes:
         is_known: whether any run of the spec has succeeded.
-        code: digest of the spec's own parts; None if those runs do not tell.
+        code: digest of the code of the spec's own parts; None if those runs do not say.
     """
 
     is_known: bool
@@ -56,26 +56,26 @@ class ProgressOut(BaseModel):
     step: int
     max_steps: int
     eta_seconds: float | None = Field(description="Seconds left; null until the run's pace is known.")
-    phase: Phase | None = Field(description="Of the evaluation that is going on; null between evaluations.")
+    phase: Phase | None = Field(description="Phase of the evaluation that is going on; null between evaluations.")
 
 
 class HistoryEntry(BaseModel):
-    """Something that went wrong with an attempt."""
+    """Something that went wrong in an attempt of a run."""
 
     attempt: int
     at: datetime
     reason: str
-    lost: bool = Field(description="Whether the attempt broke off, which counts against the run.")
+    lost: bool = Field(description="Whether the attempt broke off. A run that breaks off too often fails.")
 
 
 class TimingOut(BaseModel):
-    """Seconds of a training by purpose, in all attempts that led to its end, and their certificate."""
+    """Seconds of a training by purpose, in all attempts that led to its end, with a certificate."""
 
-    training: float = Field(description="The updates, and nothing else. Curves and boards count these.")
+    training: float = Field(description="Updates alone. Curves and boards count these seconds.")
     evaluation: float = Field(description="Population statistics, validation and test.")
     data: float = Field(
-        description="Reading the data set and drawing batches. A GPU computes while batches are drawn: there it is"
-        " reading alone."
+        description="Reading the data set and drawing batches. A GPU computes while batches are drawn, so there only"
+        " reading counts."
     )
     compile: float = Field(description="Building the model, and compiling or loading its kernels.")
     warm_up: float = Field(description="Passes before the first update that leave no trace in the model.")
@@ -83,7 +83,7 @@ class TimingOut(BaseModel):
 
 
 class RunOut(BaseModel):
-    """One seed of an experiment."""
+    """A run: one seed of an experiment."""
 
     id: str
     experiment_id: str
@@ -91,25 +91,25 @@ class RunOut(BaseModel):
     state: State
     attempt: int
     resumed_from_step: int | None = Field(
-        description="The checkpoint's step that this attempt went on from; null if it began anew, or has not begun."
+        description="Step of the checkpoint from which this attempt resumed; null if it began anew, or has not begun."
     )
     outcome: Outcome | None
     progress: ProgressOut
     result: AnyResult
     device: str | None
     kernel: str | None = Field(
-        description="The implementation that ran: `reference`, `fused`, or `fused reference` if both did, in one model"
-        " or one after the other, as the run resumed on another worker."
+        description="The implementation that ran: `reference` or `fused`. `fused reference` if both ran: in one model,"
+        " or one after the other because the run resumed on another worker."
     )
     environment: Environment | None = Field(
-        description="Packages, hardware, code version and data checksums of its last attempt; `kernels`: what all fused"
-        " ones that ran were compiled for."
+        description="Packages, hardware, code version and data checksums of the last attempt. `kernels` says what the"
+        " fused kernels of all attempts were compiled for."
     )
-    timing: TimingOut | None = Field(description="Seconds; null until a training has succeeded.")
+    timing: TimingOut | None = Field(description="Seconds by purpose; null until a training has succeeded.")
     error: str | None
     history: list[HistoryEntry]
     of_older_code: bool = Field(
-        description="Whether it is set aside: runs of other code of the spec's own parts count in its place."
+        description="Whether the run is set aside, because runs with newer code of the spec's own parts count."
     )
     created_at: datetime
     started_at: datetime | None
@@ -130,7 +130,7 @@ class OfSpec(BaseModel):
 
 
 class ExperimentSummary(OfSpec):
-    """An experiment as a list shows it: how many of its runs are in which state."""
+    """An experiment in a list: how many of its runs are in each state."""
 
     id: str
     fingerprint: str
@@ -145,15 +145,17 @@ class ExperimentOut(OfSpec):
     id: str
     fingerprint: str
     state: State
-    problem: str | None = Field(description="What its board ranks, see `/v1/leaderboards`; null for an analysis.")
+    problem: str | None = Field(
+        description="What the experiment's board ranks, see `/v1/leaderboards`; null for an analysis."
+    )
     budget: int | None = Field(description="Examples that each training may see; null for an analysis.")
-    sweep_id: str | None = Field(description="The sweep that it is a part of; null if it is of none.")
+    sweep_id: str | None = Field(description="The sweep of this experiment; null without a sweep.")
     runs: list[RunOut]
     created_at: datetime
 
 
 class OtherCode(BaseModel):
-    """A live worker whose code of the spec's own parts is not that of the API."""
+    """A live worker that has other code than the API for the spec's own parts."""
 
     worker: str
     host: str
@@ -163,64 +165,64 @@ class OtherCode(BaseModel):
 
 
 class CodeOut(Code):
-    """The code that the API's machine has for a spec."""
+    """Code that the API's machine has for a spec."""
 
-    workers: list[OtherCode] = Field(description="Live workers that would train other code.")
+    workers: list[OtherCode] = Field(description="Live workers that have other code for this spec.")
 
 
 class MemoryOut(BaseModel):
-    """Bytes that a training needs at least."""
+    """Bytes of memory that a training needs at least, by purpose."""
 
-    weights: int = Field(description="The parameters, and those of the best model so far.")
+    weights: int = Field(description="Parameters of the model, and of the best model so far.")
     gradients: int
-    optimizer: int = Field(description="What the optimizer keeps of each parameter.")
-    backward: int = Field(description="What a forward pass keeps for the backward pass.")
-    data: int = Field(description="The data set; 0 where its size in memory is not known.")
-    process: int = Field(description="Python and torch. On a GPU it does not count: it lies in the machine's memory.")
+    optimizer: int = Field(description="Optimizer state.")
+    backward: int = Field(description="Values that a forward pass saves for the backward pass.")
+    data: int = Field(description="The data set; 0 if its size in memory is not known.")
+    process: int = Field(description="Python and torch. For a GPU they do not count: they are in the machine's memory.")
 
 
 class PlanOut(OfSpec):
-    """Plan of an experiment, as a dry run answers it."""
+    """Plan of an experiment: the answer to a dry run."""
 
     fingerprint: str
     runs: int
     code: CodeOut
     measured_seeds: list[int] = Field(
-        description="Seeds of this spec that the present code of its own parts has measured here."
+        description="Seeds of this spec that were measured here with the present code of its own parts."
     )
     seconds_per_run: float | None = Field(
         description="Expected seconds of one run, evaluation included; null if unknown."
     )
     total_seconds: float | None = Field(description="Expected seconds of all runs, one after the other.")
     total_seconds_range: tuple[float, float] | None = Field(
-        description="The same, were all runs as fast as the fastest that this is based on, and as slow as the slowest."
+        description="Seconds of all runs at the pace of the fastest and of the slowest run in `basis`."
     )
-    basis: str | None = Field(description="What was measured on this service to expect that; null if nothing was.")
-    queue_position: int = Field(description="Place of its first run in the queue; 1 is the next to be taken.")
+    basis: str | None = Field(description="Runs on this service that the estimate is based on; null without such runs.")
+    queue_position: int = Field(description="Place of the first run in the queue; 1 is taken next.")
     memory_bytes: int | None = Field(
-        description="What a run needs at least, by the spec's sizes, of the memory of the live worker that has most"
-        " room for it; null for an analysis, and for a model whose cost is not known."
+        description="Least memory that a run needs, by the sizes in the spec, on the live worker with most room for it;"
+        " null for an analysis, or if the model's cost is not known."
     )
-    memory: MemoryOut | None = Field(description="The same by what it is for, in bytes.")
+    memory: MemoryOut | None = Field(description="Least memory by purpose, in bytes.")
     worker_memory_bytes: int | None = Field(
-        description="What that worker gives a training; null if it does not say, and if no live worker takes its runs."
+        description="Bytes that this worker gives a training; null if it does not say, or if there is no worker."
     )
 
 
 class RanWith(BaseModel):
-    """Origin of numbers besides the spec; empty if no run has started."""
+    """Code, packages, machine and data with which runs were made; empty if no run has started."""
 
     code: dict[str, str] = Field(
         description="Version of normbench, commit of its source, and the digest of each of the spec's own parts."
     )
-    packages: dict[str, str] = Field(description="Versions.")
-    plug_ins: dict[str, str] = Field(description="Packages that the method, task or cell comes from, if not ours.")
-    machine: dict[str, str] = Field(description="Hardware, threads, and what fused kernels were compiled for.")
+    packages: dict[str, str] = Field(description="Version of each package.")
+    plug_ins: dict[str, str] = Field(description="Packages of the method, task or cell that are not part of normbench.")
+    machine: dict[str, str] = Field(description="Hardware, threads, and the target of the fused kernels' compiler.")
     data: dict[str, str] = Field(description="SHA-256 of each data set.")
 
 
 class ReplayRunOut(RanWith):
-    """Origin of one run's numbers."""
+    """Code, packages, machine and data with which a run was made."""
 
     run_id: str
     seed: int
@@ -230,7 +232,7 @@ class ReplayRunOut(RanWith):
 
 
 class ReplayOut(RanWith):
-    """Recipe of an experiment. Its own parts are those of the first run that has started."""
+    """Recipe of an experiment. Its code, packages, machine and data are those of the first run that has started."""
 
     experiment_id: str
     fingerprint: str
@@ -239,17 +241,17 @@ class ReplayOut(RanWith):
 
 
 class SeriesOut(BaseModel):
-    """A curve."""
+    """A curve of a run."""
 
     unit: str
-    direction: Direction | None = Field(description="Null where neither way is better.")
+    direction: Direction | None = Field(description="Null if neither direction is better.")
     points: list[tuple[int, float, float]] = Field(description="Step, value and training seconds.")
 
 
 class MeasurementsOut(BaseModel):
     """All or some curves of a run, by name."""
 
-    x: str = Field(description="What the curves go over: `step`, of a training; of an analysis also other things.")
+    x: str = Field(description="Name of the x axis: `step` for a training; an analysis may have another.")
     series: dict[str, SeriesOut]
 
 
@@ -276,10 +278,10 @@ class ArtifactList(BaseModel):
 
 
 def run_out(run: Run, present: PresentCode = UNKNOWN) -> RunOut:
-    """A run as the API shows it.
+    """Show a run as the API does.
 
     Args:
-        present: the code that runs of this spec have now.
+        present: code of the runs of this spec that count.
     """
     running = run.state == "running"
     eta = round((run.max_steps - run.step) / run.steps_per_second, 1) if running and run.steps_per_second else None
@@ -308,7 +310,7 @@ def run_out(run: Run, present: PresentCode = UNKNOWN) -> RunOut:
 
 
 def _with_divergence(result: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The result of a training; one that is older than this field has none."""
+    """Add the field ``divergence`` to the result of a training that is older than this field."""
     return {**result, "divergence": result.get("divergence")} if result is not None and "metric" in result else result
 
 
@@ -327,8 +329,9 @@ def experiment_out(experiment: Experiment, present: PresentCode = UNKNOWN) -> Ex
 
 
 def submitted_out(experiment: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> ExperimentOut:
-    """A new experiment, from the rows that are stored of it and its runs. Building ORM objects for them would cost
-    more."""
+    """Show a new experiment, from the stored rows of the experiment and its runs. Building ORM objects would take more
+    time.
+    """
     return ExperimentOut(**experiment, state="queued", runs=[_queued_run_out(run) for run in runs])
 
 
@@ -338,7 +341,7 @@ def _queued_run_out(run: Mapping[str, Any]) -> RunOut:
 
 
 def derived_state(runs: list[tuple[str, bool]]) -> State:
-    """An experiment's state from its runs' states and whether each ever started."""
+    """Derive an experiment's state from its runs: the state of each run, and whether it ever started."""
     states = {state for state, _ in runs}
     if states & {"queued", "running"}:
         return "running" if any(started for _, started in runs) else "queued"

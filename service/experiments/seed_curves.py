@@ -1,4 +1,4 @@
-"""Curves of an experiment's seeds, of the metric that ranks on validation data, and their mean."""
+"""Curves of an experiment's seeds, and their mean. The curves show the metric that ranks, on validation data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from service.statistics.curves import by_steps
 
 @dataclass(frozen=True, slots=True)
 class SeedCurve:
-    """The curve of a run.
+    """Curve of one run of an experiment.
 
     Attributes:
-        attempt: that measured its last point.
+        attempt: the attempt that measured the last point.
     """
 
     run_id: str
@@ -30,11 +30,11 @@ class SeedCurve:
 
 @dataclass(frozen=True, slots=True)
 class SeedCurves:
-    """The curves of an experiment.
+    """Curves of an experiment's seeds.
 
     Attributes:
-        mean: where all seeds that have begun have a value, so that it is of the same seeds from end to end; empty
-            unless two have.
+        mean: mean of the seeds, at steps where every seed that has begun has a value. So every point is about the same
+            seeds. Empty for fewer than two seeds.
     """
 
     metric: str
@@ -47,7 +47,7 @@ class SeedCurves:
 
 
 def seed_curves(session: Session, experiment: ExperimentOut) -> SeedCurves | None:
-    """Curves of the experiment's seeds; None for an analysis, or for a task that is not installed here."""
+    """Read the curves of an experiment's seeds. None for an analysis, or for a task that is not installed here."""
     benchmark = BENCHMARKS.get(experiment.spec["task"]["name"])
     if benchmark is None:
         return None
@@ -69,7 +69,7 @@ def seed_curves(session: Session, experiment: ExperimentOut) -> SeedCurves | Non
 
 
 def mean_of(seeds: Sequence[SeedCurve]) -> list[Point]:
-    """See ``SeedCurves.mean``."""
+    """Mean of the seeds' curves, see ``SeedCurves.mean``."""
     begun = {seed.seed: seed.points for seed in seeds if seed.points}
     if len(begun) < 2:
         return []

@@ -1,9 +1,9 @@
 """Server-sent events of runs, which a client can resume from the last event that it received.
 
-An event's id is a position: what the client has received of each run, in the order of the runs' ids. ``1-20`` means
-attempt 1 up to step 20, ``1-end`` all of attempt 1 and its end, ``0`` nothing, and ``1-end*7`` the same of seven runs.
-When a run gets a new attempt, some steps are measured again, and are sent again. After a retry, a stream that is
-resumed from its end continues with the new attempt.
+The id of an event is a position: the part of each run that the client has received, in the order of the runs' ids.
+``1-20`` means attempt 1 up to step 20, ``1-end`` all of attempt 1 and its end, ``0`` nothing, and ``1-end*7`` all of
+attempt 1 for seven runs in a row. When a run gets a new attempt, some steps are measured again, and are sent again.
+After a retry, a stream that is resumed from its end continues with the new attempt.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from service.http.permits import Permit
 
 POLL_SECONDS = 0.25
 PING_SECONDS = 15.0
-MAX_ROWS = 5000  # read at once
+MAX_ROWS = 5000  # rows that are read at once
 SEEN = re.compile(r"(?:(0)|([0-9]{1,9})-(end|[0-9]{1,10}))(?:\*([0-9]{1,4}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Part of a run that a client has received: measurements of ``attempt`` up to ``step``, and whether that was
-    all.
+    """Part of a run that a client has received: measurements of ``attempt`` up to ``step``, and whether the run's end
+    was received.
     """
 
     attempt: int = 0
@@ -48,13 +48,13 @@ class Seen:
 
 
 def write_position(seen: Sequence[Seen]) -> str:
-    """An event's id."""
+    """Write a position as the id of an event."""
     counted = ((text, len(list(same))) for text, same in groupby(map(str, seen)))
     return ",".join(f"{text}*{count}" if count > 1 else text for text, count in counted)
 
 
 def read_position(last_event_id: str | None, runs: int) -> list[Seen]:
-    """Position that ``Last-Event-ID`` means. An id that is not ours means the beginning."""
+    """Read the position from the header ``Last-Event-ID``. An id that is not ours means the beginning."""
     seen: list[Seen] = []
     for text in (last_event_id or "").split(",", MAX_SEEDS):
         match = SEEN.fullmatch(text)
@@ -71,12 +71,12 @@ def _seen(match: re.Match[str]) -> Seen:
 
 
 def position_in_experiment(session: Session, experiment_id: str) -> str:
-    """The id of the event after which its stream goes on for who has read everything that is stored of it now."""
+    """Event id after which a stream continues, for a client that has read all stored events of an experiment."""
     return _position(session, of_experiment(experiment_id))
 
 
 def position_in_run(session: Session, run_id: str) -> str:
-    """Position in a run's stream."""
+    """Event id after which a stream continues, for a client that has read all stored events of a run."""
     return _position(session, Run.id == run_id)
 
 
@@ -97,7 +97,7 @@ class Stream:
 
     Attributes:
         runs: a condition that chooses the runs.
-        seen: what the client has received of each, in the order of their ids.
+        seen: the part of each run that the client has received, in the order of the runs' ids.
         shown: state, attempt and first step of each run, as last sent to the client.
     """
 
@@ -107,7 +107,7 @@ class Stream:
 
     @classmethod
     def resumed(cls, session: Session, runs: ColumnElement[bool], last_event_id: str | None) -> "Stream":
-        """A stream that goes on from the event with this id."""
+        """Build a stream that continues after the event with this id."""
         return cls(runs, read_position(last_event_id, len(_states(session, runs))))
 
     def is_over(self, session: Session) -> bool:
@@ -116,8 +116,9 @@ class Stream:
         return all(_is_known(run, seen) for run, seen in zip(states, self.seen, strict=True))
 
     async def events(self, db: Database, permit: Permit) -> AsyncIterator[bytes]:
-        """``state`` events with a run, ``measurement`` events with a step's values. They end when all runs have, or
-        when the client's key is no longer valid."""
+        """Yield ``state`` events with a run, and ``measurement`` events with the values of a step. They end when all
+        runs have ended, or when the client's key is no longer valid.
+        """
         silent = 0.0
         while await permit.holds():
             events, is_over = await run_in_threadpool(self._look, db)
@@ -135,7 +136,7 @@ class Stream:
                 await asyncio.sleep(POLL_SECONDS)
 
     def _look(self, db: Database) -> tuple[list[bytes], bool]:
-        """New events, and whether no more will come."""
+        """Read new events, and whether all events were sent."""
         events: list[bytes] = []
         is_over = True
         with db.snapshot() as session:

@@ -32,10 +32,12 @@ def submit(
     """Store an experiment with one queued run for each seed.
 
     Args:
-        check: raises if what the spec asks for is not there now; not called for an experiment that was accepted before.
+        check: function that raises if something that the spec asks for is missing now. It is not called for an
+            experiment that was stored before.
 
     Returns:
-        What to show of the experiment, and whether it is new: the same key with the same request finds the first one.
+        The experiment as the API shows it, and whether it is new. The same key with the same request returns the first
+            experiment.
 
     Raises:
         Conflict: the key was used with another request.
@@ -60,7 +62,7 @@ class New(NamedTuple):
 def experiment_row(
     spec: ExperimentSpec, *, request_digest: str, idempotency_key: str | None = None, sweep_id: str | None = None
 ) -> dict[str, Any]:
-    """Row of an experiment, without its runs and labels."""
+    """Build the row of an experiment, without its runs and labels."""
     return {
         "id": new_id("exp"),
         **columns_of(spec),
@@ -72,11 +74,11 @@ def experiment_row(
 
 
 def store(session: Session, experiments: Sequence[New]) -> list[dict[str, Any]]:
-    """Store experiments of one priority with a queued run for each seed. Together they take turns with others as one
-    experiment does: first comes the first seed of each, then the second, and so on.
+    """Store experiments of one priority, each with a queued run for each seed. Together they take turns with other
+    experiments, like one experiment: first come the first seeds of all, then the second seeds, and so on.
 
     Returns:
-        The rows of the runs, in this order.
+        The rows of the runs, in the order in which the runs take turns.
     """
     turns = Turns(session, experiments[0].spec.priority)
     needed = {new.row["id"]: memory.needed_by(new.spec) for new in experiments}
@@ -100,8 +102,8 @@ def store(session: Session, experiments: Sequence[New]) -> list[dict[str, Any]]:
 
 
 def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
-    """Columns of an experiment that its spec decides. A training's problem and budget decide which others it is
-    ranked with; an analysis has none.
+    """Columns of an experiment's row that follow from its spec. A training is ranked with others of the same problem
+    and budget; an analysis has no problem and no budget.
     """
     fingerprint, setting = spec.fingerprint_and_setting()
     return {

@@ -12,7 +12,7 @@ ID = String(32)
 
 
 class Experiment(Base):
-    """A submitted spec with its seeds; never changes."""
+    """A submitted spec with its seeds. It never changes."""
 
     __tablename__ = "experiments"
 
@@ -21,14 +21,14 @@ class Experiment(Base):
     setting: Mapped[str] = mapped_column(String(64))  # fingerprint of everything but the norm
     task: Mapped[str] = mapped_column(String(64))
     profile: Mapped[str] = mapped_column(String(16))
-    method: Mapped[str | None] = mapped_column(String(64))  # none, where an analysis takes no norm
-    problem: Mapped[str | None] = mapped_column(String(16))  # what its board ranks; none of an analysis
-    budget: Mapped[int | None] = mapped_column(BigInteger)  # examples that its training may see; none likewise
+    method: Mapped[str | None] = mapped_column(String(64))  # null if an analysis takes no norm
+    problem: Mapped[str | None] = mapped_column(String(16))  # what its board ranks; null for an analysis
+    budget: Mapped[int | None] = mapped_column(BigInteger)  # examples that its training may see; null for an analysis
     spec_version: Mapped[int] = mapped_column(Integer, server_default="0")  # see normcore.spec.evolution
     spec: Mapped[dict[str, Any]] = mapped_column(Json)
     idempotency_key: Mapped[str | None] = mapped_column(String(255), unique=True)
     request_digest: Mapped[str] = mapped_column(String(64))
-    sweep_id: Mapped[str | None] = mapped_column(ID, index=True)  # that it is a part of
+    sweep_id: Mapped[str | None] = mapped_column(ID, index=True)  # the sweep of this experiment
     created_at: Mapped[datetime] = mapped_column(UTCDateTime)
 
     runs: Mapped[list["Run"]] = relationship(order_by="Run.id", back_populates="experiment")
@@ -37,17 +37,17 @@ class Experiment(Base):
 
 
 def of_experiment(experiment_id: str) -> ColumnElement[bool]:
-    """The condition that a run is of this experiment."""
+    """Condition for runs of an experiment."""
     return Run.experiment_id == experiment_id
 
 
 def of_sweep(sweep_id: str) -> ColumnElement[bool]:
-    """The condition that a run is of an experiment of this sweep."""
+    """Condition for runs of a sweep's experiments."""
     return Run.experiment_id.in_(select(Experiment.id).where(Experiment.sweep_id == sweep_id))
 
 
 class Label(Base):
-    """One label of an experiment, to search by."""
+    """A label of an experiment, by which users search."""
 
     __tablename__ = "labels"
 
@@ -57,25 +57,25 @@ class Label(Base):
 
 
 class Run(Base):
-    """One seed of an experiment: the job on the queue, the row that has a state."""
+    """One seed of an experiment: a job in the queue, with a state."""
 
     __tablename__ = "runs"
 
     id: Mapped[str] = mapped_column(ID, primary_key=True)
     experiment_id: Mapped[str] = mapped_column(ForeignKey("experiments.id"), index=True)
     seed: Mapped[int] = mapped_column(Integer)
-    queue: Mapped[str] = mapped_column(String(8))  # the device asked for
-    needs_fused: Mapped[bool] = mapped_column(default=False, server_default=false())  # kernels: asked for by name
-    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # that its tensors need; null if not known
+    queue: Mapped[str] = mapped_column(String(8))  # the device that the spec asks for
+    needs_fused: Mapped[bool] = mapped_column(default=False, server_default=false())  # fused kernels, by name
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # bytes that its tensors need; null if not known
     priority: Mapped[int] = mapped_column(Integer)
     max_steps: Mapped[int] = mapped_column(Integer)
 
     state: Mapped[str] = mapped_column(String(16))
     turn: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # its place in the queue, see turns.py
     attempt: Mapped[int] = mapped_column(Integer, default=1)
-    started_attempt: Mapped[int | None] = mapped_column(Integer)  # the last that started training, at resumed_from_step
-    times_lost: Mapped[int] = mapped_column(Integer, default=0)  # since its last new checkpoint
-    times_deferred: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # likewise
+    started_attempt: Mapped[int | None] = mapped_column(Integer)  # last attempt that trained, from resumed_from_step on
+    times_lost: Mapped[int] = mapped_column(Integer, default=0)  # count since its last new checkpoint
+    times_deferred: Mapped[int] = mapped_column(Integer, default=0, server_default="0")  # count since then, too
     history: Mapped[list[dict[str, Any]]] = mapped_column(Json, default=list)  # what went wrong, and when
     worker_id: Mapped[str | None] = mapped_column(ID)
     lease_expires_at: Mapped[float | None] = mapped_column(Float)
@@ -86,15 +86,15 @@ class Run(Base):
     step: Mapped[int] = mapped_column(Integer, default=0)
     seconds: Mapped[float] = mapped_column(Float, default=0.0)
     steps_per_second: Mapped[float | None] = mapped_column(Float)
-    phase: Mapped[str | None] = mapped_column(String(32))  # of an evaluation
+    phase: Mapped[str | None] = mapped_column(String(32))  # phase of an evaluation
     resumed_from_step: Mapped[int | None] = mapped_column(Integer)
     device: Mapped[str | None] = mapped_column(String(32))
     kernel: Mapped[str | None] = mapped_column(String(64))
     environment: Mapped[dict[str, Any] | None] = mapped_column(Json)
-    code: Mapped[str | None] = mapped_column(String(64))  # of the spec's own parts, see normcore.own_code
+    code: Mapped[str | None] = mapped_column(String(64))  # digest of the spec's own parts, see normcore.own_code
     code_at: Mapped[datetime | None] = mapped_column(UTCDateTime)  # when its training began, not when it resumed
-    timing: Mapped[dict[str, Any] | None] = mapped_column(Json)  # of a training that has succeeded, see certificates
-    machine: Mapped[str | None] = mapped_column()  # that its certificate is of
+    timing: Mapped[dict[str, Any] | None] = mapped_column(Json)  # if a training succeeded, see certificates
+    machine: Mapped[str | None] = mapped_column()  # the machine of its certificate
 
     outcome: Mapped[str | None] = mapped_column(String(16))
     value: Mapped[float | None] = mapped_column(Float)

@@ -1,4 +1,4 @@
-"""Analyses of trained models: the run that such a spec names must have a model that the task can analyse."""
+"""Check of analyses of trained models: the run that such a spec names must have a model that the task can analyse."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -12,8 +12,10 @@ from service.experiments.tables import Experiment, Run
 
 
 def check(session: Session, spec: ExperimentSpec) -> None:
-    """Raises:
-    Invalid: the spec names a run that has no model, or none that its task can analyse.
+    """Check the run that the spec of an analysis names.
+
+    Raises:
+        Invalid: the run has no model, or the task cannot analyse its model.
     """
     if isinstance(spec.task, TrainedAnalysis):
         try:
@@ -33,13 +35,13 @@ def _complaint(session: Session, task: TrainedAnalysis) -> str | None:
     try:
         trained = parse(found.spec)
     except ValueError:
-        return "that run's spec cannot be read here; is a plug-in missing that it was submitted with? Name another"
+        return "that run's spec cannot be read here; is a plug-in of its spec not installed? Name another run"
     if not isinstance(trained, TrainingSpec):
-        return f"that run was an analysis, {trained.task.name}, and has trained no model; name a training's"
+        return f"that run was an analysis, {trained.task.name}, and has trained no model; name the run of a training"
     if found.state != "succeeded":
-        return f"that run is {found.state}; name one that has succeeded"
+        return f"that run is {found.state}; name a run that has succeeded"
     if found.value is None:
-        return "that run diverged before it had a model; name another"
+        return "that run diverged before it had a model; name another run"
     if is_of_older_code(trained, found.code):
         return OF_OLDER_CODE
     with blamed({"task": {"name": task.name}}):

@@ -3,15 +3,14 @@
 The queue is worked off in rounds, and each experiment has one run in each round. ``turn`` counts half rounds. The first
 run of a new experiment is placed half a round after the run that is next at that moment, so it waits for at most one
 run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever. The
-experiments of a sweep take one turn together, so that nobody waits behind all of it.
+experiments of a sweep take one turn together, so that no experiment waits behind a whole sweep.
 
-Which run is next depends on who asks: workers differ in their kind of device, in whether they have fused kernels and
-in their memory, and each kind takes other runs. Runs that no live worker can take are
-ignored here.
+Which run is next depends on the worker: workers differ in their kind of device, in their fused kernels and in their
+memory, and each kind takes other runs. Runs that no live worker can take are ignored here.
 
-A run that its worker gives back goes before all others, as it has had its turn. A run that waits for trouble to pass is
-not in the queue; it comes back behind the other runs of its experiment or sweep, so that a thousand of them delay no
-other.
+A run that its worker gives back goes before all other runs, because it has had its turn. A deferred run is not in the
+queue during its pause. It comes back behind the other runs of its experiment or sweep, so that a thousand deferred runs
+delay no other experiment.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,33 +25,37 @@ from service.fleet import registration
 
 SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
 ROUND = 2
-AT_ONCE = -1  # the turn of a run that was given back
+AT_ONCE = -1  # turn of a run that was given back
 ORDER = (Run.priority.desc(), Run.turn, Run.id)
 QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), Run.not_before.is_(None))
 
 
 class Line(NamedTuple):
-    """The runs of a queue that need fused kernels, or those that do not: a worker that takes one may take all."""
+    """Part of the queue: runs of one device that all need fused kernels, or all do not. A worker that can take a run of
+    a line can take all its runs.
+    """
 
     queue: str
     needs_fused: bool
 
     @property
     def ready(self) -> tuple[ColumnElement[bool], ...]:
-        """The conditions that a run stands in it and is ready."""
+        """Conditions for a run that is in this line and ready."""
         return (*READY, Run.queue == self.queue, Run.needs_fused == self.needs_fused)
 
 
 class Kind(NamedTuple):
-    """A kind of worker."""
+    """Kind of a worker: its kind of device, and whether it has fused kernels."""
 
     device: str
     fused: bool
 
 
 def lines_of(queues: Iterable[str], *, fused: bool) -> tuple[Line, ...]:
-    """The lines from which a worker takes runs that listens to these queues, and has fused kernels or not."""
+    """Lines from which a worker takes runs. ``queues`` are the queues that the worker listens to; ``fused`` says
+    whether it has fused kernels.
+    """
     return tuple(Line(queue, needs_fused) for queue in queues for needs_fused in ((False, True) if fused else (False,)))
 
 
@@ -64,19 +67,20 @@ TAKEN_BY = {
 
 
 def first_ready(line: Line, fits: ColumnElement[bool] | None = None) -> Select[str]:
-    """The id of the next run of a line, locked. On PostgreSQL, runs that another worker is claiming are skipped.
+    """Query for the id of the next run of a line, which locks this run. On PostgreSQL, runs that another worker is
+    claiming are skipped.
 
     Args:
-        fits: the condition that the worker may take a run; None if it may take all.
+        fits: condition that the worker may take a run; None if it may take all runs.
     """
     return _front(line, fits).with_for_update(skip_locked=True)
 
 
 def by_urgency(session: Session, lines: Mapping[Line, ColumnElement[bool] | None]) -> list[Line]:
-    """The lines in which a run is ready, ordered by these runs.
+    """Lines in which a run is ready, sorted by their next runs: the most urgent line first.
 
     Args:
-        lines: with the condition that the worker may take a run of the line; None if it may take all.
+        lines: for each line, the condition that the worker may take a run; None if it may take all runs.
     """
     fronts = [_front(line, fits).scalar_subquery() for line, fits in lines.items()]
     found = session.execute(select(Run.queue, Run.needs_fused).where(Run.id.in_(fronts)).order_by(*ORDER))
@@ -89,16 +93,17 @@ def _front(line: Line, fits: ColumnElement[bool] | None) -> Select[str]:
 
 
 def next_turn(session: Session, line: Line, priority: int) -> int:
-    """The turn of a new experiment's first run; each further one comes a ``ROUND`` later.
+    """Turn of a new experiment's first run. Each further run of the experiment comes a ``ROUND`` later.
 
     The run that is next has the smallest turn of all ready runs. If several kinds of live worker take runs from the
-    line, the largest of their smallest turns counts, because the workers of that kind have already passed the others.
+    line, the largest of their smallest turns counts, because the workers of that kind have already passed the smaller
+    turns.
     """
     return _turn_behind(*_takers_and_turns(session, line, priority))
 
 
 Fronts = Mapping[Line, tuple[int | None, int | None]]
-"""The smallest turn in each line: of all ready runs, and of those that fit every worker."""
+"""The smallest turn in each line: of all ready runs, and of the ready runs that fit every worker."""
 
 
 def _turn_behind(takers: Sequence[Kind], turns: Fronts) -> int:
@@ -112,8 +117,8 @@ def _turn_behind(takers: Sequence[Kind], turns: Fronts) -> int:
 
 
 def _takers_and_turns(session: Session, line: Line, priority: int) -> tuple[Sequence[Kind], Fronts]:
-    """Kinds of live worker that take runs from a line (all that could, if none is live), and the smallest turns at
-    this priority in each line from which they take runs.
+    """Kinds of live worker that take runs from a line, and the smallest turns at this priority in each line of these
+    kinds. If no such worker is live, all kinds that could take runs from the line.
     """
     kinds = tuple(kind for kind, lines in TAKEN_BY.items() if line in lines)
     lines = tuple(sorted({competing for kind in kinds for competing in TAKEN_BY[kind]}))
@@ -125,8 +130,9 @@ def _takers_and_turns(session: Session, line: Line, priority: int) -> tuple[Sequ
 
 @cache  # building the statement takes longer than executing it
 def _waiting(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
-    """A query for the smallest turn in each of these lines at the bound ``priority``, for the same among runs that fit
-    every worker, and for whether a worker of each of these kinds is registered."""
+    """Build a query with three groups of columns: for each line, the smallest turn at the bound ``priority``; for each
+    line, the smallest turn of runs that fit every worker; for each kind, whether such a worker is registered.
+    """
     at_priority = Run.priority == bindparam("priority")
     fits = or_(Run.memory_bytes.is_(None), Run.memory_bytes <= registration.least_tensors())
     least = [
@@ -142,21 +148,23 @@ def _waiting(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
 
 
 class Turns:
-    """The turns of runs that come into the queue together and take turns with others as those of one experiment do."""
+    """Turns of runs that come into the queue together. They take turns with other experiments, like the runs of one
+    experiment.
+    """
 
     def __init__(self, session: Session, priority: int) -> None:
         self._session, self._priority = session, priority
         self._next: dict[Line, int] = {}
 
     def next(self, line: Line) -> int:
-        """The turn of the next run that comes into a line."""
+        """Turn of the next run that comes into a line."""
         turn = self._next[line] if line in self._next else next_turn(self._session, line, self._priority)
         self._next[line] = turn + ROUND
         return turn
 
 
 def turn_behind_its_own(session: Session, run: Run) -> int:
-    """The turn of a run that comes into the queue behind all other runs of its experiment, or of its sweep."""
+    """Turn of a run that comes into the queue behind all other runs of its experiment, or of its sweep."""
     sweep_id = session.scalars(select(Experiment.sweep_id).where(Experiment.id == run.experiment_id)).one()
     company = of_experiment(run.experiment_id) if sweep_id is None else of_sweep(sweep_id)
     its_own = select(func.max(Run.turn)).where(*READY, company)
@@ -166,9 +174,9 @@ def turn_behind_its_own(session: Session, run: Run) -> int:
 
 
 def queue_position(session: Session, line: Line, priority: int) -> int:
-    """Place that the first run of a new experiment would have; 1 is claimed next.
+    """Place that the first run of a new experiment would have in the queue; 1 is claimed next.
 
-    Each kind of live worker has a queue of its own, of the runs that it takes: the first of the places in them.
+    Each kind of live worker has its own order of the runs that it takes. The smallest place over these kinds counts.
     """
     takers, turns = _takers_and_turns(session, line, priority)
     own = (-priority, _turn_behind(takers, turns))

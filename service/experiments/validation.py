@@ -1,4 +1,4 @@
-"""Checks of a spec before it is stored."""
+"""Checks of a spec before the spec is stored."""
 
 from functools import cache
 from pathlib import Path
@@ -14,10 +14,11 @@ from service.experiments import fused_kernels, memory, trained_run
 
 
 def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
-    """The resolved spec, tied to its data.
+    """Resolve a spec, and tie it to the checksums of its data.
 
     Raises:
-        Invalid: fields are wrong, or its data is not at hand.
+        Invalid: fields are wrong, the data of the spec is missing, or its options were edited after this process
+            started.
     """
     try:
         spec = pin(resolve(body), datasets_dir)
@@ -33,24 +34,26 @@ def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
 
 @cache
 def loaded_options() -> LoadedOptions:
-    """The options that this process has; call it as the process starts, before anybody edits them."""
+    """Record the classes of options that this process has imported. Call this when the process starts, before anybody
+    edits their files.
+    """
     return LoadedOptions()
 
 
 def _edited(file: str) -> str:
-    return f"{file} was edited after this service started, which has its older options and defaults; restart it"
+    return f"{file} was edited after this service started; restart the service to load the new options and defaults"
 
 
 def check_at_hand(
     session: Session, spec: ExperimentSpec, heartbeat_seconds: float, rooms: memory.Rooms | None = None
 ) -> None:
-    """Refuse what asks for something that is not there now.
+    """Refuse a spec that asks for something that is missing now.
 
     Args:
         rooms: see ``memory.check``.
 
     Raises:
-        Invalid: what the spec asks for is not there, be it a trained model, a kernel or memory.
+        Invalid: something that the spec asks for is missing: a trained model, a kernel or memory.
     """
     trained_run.check(session, spec)
     fused_kernels.check(session, spec, heartbeat_seconds)

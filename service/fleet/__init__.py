@@ -1,1 +1,1 @@
-"""The workers that there are: each registers itself, and says now and then that it is alive."""
+"""The workers that are running: each worker registers itself, and says every few seconds that it is alive."""

@@ -24,7 +24,7 @@ from service.fleet.tables import Worker
 from service.queue import FUSED
 
 Code = Mapping[str, Mapping[str, str | None]]  # digests by part of a spec and tag
-MISSED_HEARTBEATS = 3  # after so many a worker counts as gone
+MISSED_HEARTBEATS = 3  # after this many a worker counts as gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class WorkerIdentity:
     """Identity of a worker process, and the device on which it trains.
 
     Attributes:
-        queues: it takes runs that asked for one of these devices: ``auto``, ``cpu``, ``cuda``.
-        fused: whether it has fused kernels; None while it does not know yet, as it may have to compile them.
-        code: digests of what a spec can name, see ``normcore.own_code.digests``; None until they are known.
+        queues: the worker takes runs that asked for one of these devices: ``auto``, ``cpu``, ``cuda``.
+        fused: whether the worker has fused kernels; None while this is not known, because it may have to compile them.
+        code: digests of the code that a spec can name, see ``normcore.own_code.digests``; None until they are known.
         code_at: when the digests were made, in seconds since 1970.
         memory: bytes that a training may take; None if that is not known.
     """
@@ -51,12 +51,12 @@ class WorkerIdentity:
 
     @property
     def notified_in(self) -> tuple[str, ...]:
-        """The queues of the messages that it listens to."""
+        """Queues of the messages that the worker listens to."""
         return (*self.queues, FUSED) if self.fused else self.queues
 
 
 def register(session: Session, worker: WorkerIdentity) -> None:
-    """Add a row for a worker that has none."""
+    """Add a row for a worker that has no row."""
     session.add(
         Worker(
             id=worker.id,
@@ -64,7 +64,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
             pid=worker.pid,
             device=worker.device,
             queues=",".join(worker.queues),
-            fused=null() if worker.fused is None else worker.fused,  # for None there is a default, of older workers
+            fused=null() if worker.fused is None else worker.fused,  # None would give the default, for older workers
             code=worker.code,
             code_at=worker.code_at,
             memory_bytes=worker.memory,
@@ -75,7 +75,7 @@ def register(session: Session, worker: WorkerIdentity) -> None:
 
 
 def heartbeat(session: Session, worker: WorkerIdentity) -> None:
-    """The worker is alive. It is registered if it is new, or was removed because it was silent."""
+    """Store that the worker is alive. The worker is registered if it is new, or was removed because it was silent."""
     now = {
         "heartbeat_at": epoch_now(),
         "fused": worker.fused,
@@ -89,13 +89,13 @@ def heartbeat(session: Session, worker: WorkerIdentity) -> None:
 
 
 def remove(session: Session, worker_id: str) -> bool:
-    """The worker has stopped. Returns whether it was registered."""
+    """Remove a worker that has stopped. Return whether it was registered."""
     gone = session.execute(delete(Worker).where(Worker.id == worker_id))
     return bool(gone.rowcount)  # type: ignore[attr-defined]
 
 
 def remove_silent(session: Session, heartbeat_seconds: float) -> None:
-    """Remove workers that missed ``MISSED_HEARTBEATS``."""
+    """Remove workers that missed ``MISSED_HEARTBEATS`` heartbeats."""
     session.execute(delete(Worker).where(Worker.heartbeat_at < epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds))
 
 
@@ -105,15 +105,15 @@ def is_live(heartbeat_seconds: float) -> ColumnElement[bool]:
 
 
 def fused_among_live(session: Session, queue: str, heartbeat_seconds: float) -> set[bool | None]:
-    """Answers of the live workers that take runs from this queue on their fused kernels; empty if there is no
-    worker.
+    """Collect from the live workers that take runs from this queue whether they have fused kernels. None stands for a
+    worker that does not know yet. The set is empty if there is no such worker.
     """
     live = session.execute(select(Worker.queues, Worker.fused).where(is_live(heartbeat_seconds)))
     return {fused for queues, fused in live if queue in queues.split(",")}
 
 
 def live(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]:
-    """The live workers that take runs from this queue."""
+    """List the live workers that take runs from this queue."""
     found = session.scalars(select(Worker).where(is_live(heartbeat_seconds)).order_by(Worker.id))
     return [worker for worker in found if worker.takes(queue)]
 
@@ -124,19 +124,21 @@ def processes_on(session: Session, host: str) -> list[int]:
 
 
 def least_tensors() -> ScalarSelect[int]:
-    """The most bytes of tensors that fit every worker, as a query within a query; null if no worker says."""
+    """Query for the most bytes of tensors that fit every worker, to be used in another query; null if no worker says
+    how much memory it gives.
+    """
     process = case((Worker.device == "cpu", needed_on("cpu", 0)), else_=needed_on("cuda", 0))
     return select(func.min(Worker.memory_bytes - process)).scalar_subquery()
 
 
 def registered(session: Session) -> list[Worker]:
-    """All workers, also some that have fallen silent a moment ago."""
+    """List all registered workers. Some may have fallen silent a moment ago."""
     return list(session.scalars(select(Worker)))
 
 
 def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:
-    """Condition of a query: a worker is registered on this kind of device that has fused kernels, or one that has
-    none or does not know yet.
+    """Condition of a query: a worker with fused kernels is registered on this kind of device. If ``fused`` is False: a
+    worker without fused kernels, or one that does not know yet.
     """
     has_some = Worker.fused.is_(true())
     return exists().where(Worker.device.startswith(kind), has_some if fused else not_(has_some))

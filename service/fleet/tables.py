@@ -1,4 +1,4 @@
-"""One row for each live worker."""
+"""Table of the live workers, with one row for each worker."""
 
 from datetime import datetime
 from typing import Any
@@ -19,16 +19,16 @@ class Worker(Base):
     pid: Mapped[int] = mapped_column(Integer)
     device: Mapped[str] = mapped_column(String(32))
     queues: Mapped[str] = mapped_column(String(64))  # comma-separated
-    fused: Mapped[bool | None] = mapped_column(server_default=false())  # has such kernels; null until it knows
+    fused: Mapped[bool | None] = mapped_column(server_default=false())  # has fused kernels; null until it knows
     code: Mapped[dict[str, Any] | None] = mapped_column(Json)  # digests by part and tag, see normcore.own_code
     code_at: Mapped[float | None] = mapped_column(Float)  # when it looked, in seconds since 1970
-    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # that a training may take; null if not known
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # bytes that a training may take; null if not known
     started_at: Mapped[datetime] = mapped_column(UTCDateTime)
     heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, by the database's clock
 
     @property
     def kind(self) -> str:
-        """The kind of its device: ``cpu`` or ``cuda``."""
+        """Kind of the worker's device: ``cpu`` or ``cuda``."""
         return self.device.partition(":")[0]
 
     def takes(self, queue: str) -> bool:

@@ -1,4 +1,4 @@
-"""HTTP, as all rooms use it: one concern in each file.
+"""HTTP for all rooms of the service: one concern in each file.
 
-Middleware is plain ASGI, because every request pays for it.
+Middleware is plain ASGI, because it takes time in every request.
 """

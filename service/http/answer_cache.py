@@ -1,4 +1,4 @@
-"""Answers that were made already, kept while what they are made of stays as it is."""
+"""Cache of answers. A cached answer is used again as long as its version is unchanged."""
 
 import hashlib
 import secrets
@@ -14,7 +14,7 @@ MOST = 32  # answers, of some megabytes at most
 
 
 class KeptAnswers:
-    """The answers last given, by what was asked. May be used from several threads."""
+    """Cache of the last answers, by what was asked for. Several threads may use it."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, tuple[Hashable, bytes]] = OrderedDict()
@@ -22,7 +22,7 @@ class KeptAnswers:
         self._salt = secrets.token_hex(8)  # another database, or another service, may count up to the same versions
 
     def get(self, asked: Hashable, version: Hashable, make: Callable[[], bytes]) -> bytes:
-        """The answer, made anew if the version is another than when it was made."""
+        """Return the cached answer. If the cache has no answer of this version, call ``make`` for a new answer."""
         with self._lock:
             known, content = self._kept.get(asked, (None, b""))
         if known != version:
@@ -44,7 +44,9 @@ class KeptAnswers:
         media_type: str,
         headers: Mapping[str, str],
     ) -> Response:
-        """Answer a request: with 304 if it has what it asks for in this version, before anything is made."""
+        """Answer a request. If the client already has the answer in this version, the answer is 304, and ``make`` is
+        not called.
+        """
         etag = f'W/"{hashlib.blake2b(repr((self._salt, asked, version)).encode(), digest_size=16).hexdigest()}"'
         headers = {"ETag": etag, "Cache-Control": "no-cache", **headers}
         known = request.headers.get("if-none-match", "")

@@ -15,7 +15,7 @@ from service.http.sizes import check_size
 
 YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")  # RFC 9512 and its old names
 JSON = "application/json"
-MOST_NAMED = 100  # numbers that are none
+MOST_NAMED = 100  # numbers that are not finite, each with an error
 MAX_YAML_BYTES = 32 * 1024  # reading it takes 10 us a byte
 SMALL_BYTES = 4096  # of JSON, read in less time than a thread takes to start
 A_SPEC = f"a spec is an object, as {SHORTEST}"
@@ -24,17 +24,17 @@ A_RESULT = (
     'a result is an object, as {"task": {"name": "permuted_digits"}, "values": [{"seed": 0, "value": 0.9}],'
     ' "provenance": {"source": "https://example.org/log"}}'
 )
-OTHERS = {"/v1/sweeps": A_SWEEP, "/v1/results": A_RESULT}  # than specs, by where they are sent
+OTHERS = {"/v1/sweeps": A_SWEEP, "/v1/results": A_RESULT}  # bodies that are no specs, by their address
 
 
 async def spec_body(request: Request) -> Any:
-    """The body, as JSON or YAML according to its ``Content-Type``. If that names neither, JSON is tried first, then
-    YAML.
+    """Read the body of a request, as JSON or YAML according to its ``Content-Type``. If the header names neither, JSON
+    is tried first, then YAML.
 
     Raises:
-        BadRequest: it is empty, is neither, or has a key twice.
-        Invalid: numbers in it are not finite, each of which is named, or a text is too long.
-        TooLarge: it has too many bytes or values.
+        BadRequest: the body is empty, is neither JSON nor YAML, or has a key twice.
+        Invalid: the body has numbers that are not finite, or a text that is too long; the error names each number.
+        TooLarge: the body has too many bytes or values.
     """
     body = await read_body(request, request.app.state.settings.max_body_bytes, "body")
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -45,13 +45,13 @@ async def spec_body(request: Request) -> Any:
 
 
 async def read_body(request: Request, limit: int, what: str) -> bytes:
-    """All bytes of a body.
+    """Read all bytes of a body.
 
     Args:
-        what: the body's name, for the refusal.
+        what: name of the body in the error message.
 
     Raises:
-        TooLarge: there are more than ``limit``; the rest is not read.
+        TooLarge: the body has more than ``limit`` bytes; the rest is not read.
     """
     body = bytearray()
     async for chunk in request.stream():
@@ -70,7 +70,7 @@ def _read(body: bytes, declared: str, expected: str) -> Any:
 
 def _check_numbers(written: Any) -> None:
     wrong = [
-        SpecError(loc, f"{json.dumps(number)} is no finite number; give one that is", "finite_number")
+        SpecError(loc, f"{json.dumps(number)} is not a finite number; give a finite number", "finite_number")
         for loc, number in islice(not_json(written), MOST_NAMED)
     ]
     if wrong:
@@ -93,13 +93,14 @@ def _parsed(body: bytes, declared: str, expected: str) -> Any:
 
 
 def _yaml(body: bytes, otherwise: str, expected: str) -> Any:
-    """
+    """Read a body as YAML.
+
     Args:
-        otherwise: what the body is if it is not YAML.
-        expected: what it ought to be.
+        otherwise: words for the error message, such as "not YAML", if the body is not YAML.
+        expected: description of a right body, for the error message.
     """
     if len(body) > MAX_YAML_BYTES:
-        raise TooLarge(f"the body is {otherwise} of up to {MAX_YAML_BYTES} bytes; no spec is longer, and JSON may be")
+        raise TooLarge(f"the body is {otherwise} of up to {MAX_YAML_BYTES} bytes; send a longer body as JSON")
     try:
         spec = load_yaml(body.decode())
     except (NotYaml, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Answers to ``GET`` are compressed for clients that accept it. Answers to ``POST`` are small, and should come soon."""
+"""Compression of answers to ``GET`` for clients that accept it. Answers to ``POST`` are small and should come soon."""
 
 import re
 
@@ -8,15 +8,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.http.tables import PARQUET
 
-EXCLUDED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream", PARQUET)  # which has its own compression
+EXCLUDED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream", PARQUET)  # Parquet compresses itself
 REFUSED = re.compile(r"\s*q=0(\.0*)?\s*", re.IGNORECASE)
 
 
 class CompressGet:
-    """gzip for all but event streams and binary files.
+    """Compresses answers with gzip, except event streams and binary files.
 
-    The bytes of a compressed file differ from the file's, so its tag is weak and no ranges are offered. A client that
-    resumes a download with ``If-Range`` gets the whole file again, and never mixes bytes of the file and of its gzip.
+    The bytes of a compressed answer differ from the bytes of the file, so its ``ETag`` is weak and no ranges are
+    offered. A client that resumes a download with ``If-Range`` gets the whole file again, and never mixes bytes of the
+    file with compressed bytes.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -39,13 +40,15 @@ class CompressGet:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Tell if the header allows gzip (RFC 9110, section 12.5.3)."""
+    """Tell if an ``Accept-Encoding`` header allows gzip (RFC 9110, section 12.5.3)."""
     codings = (coding.partition(";") for coding in accept_encoding.split(","))
     return any(name.strip().lower() == "gzip" and not REFUSED.fullmatch(weight) for name, _, weight in codings)
 
 
 def _tell_apart(status: int, headers: MutableHeaders) -> None:
-    """Say that another client may get other bytes, and which of the two these are; a 304 may stand for either."""
+    """Set headers that distinguish a compressed answer from a plain answer, because another client may get the other
+    answer. A 304 may stand for either.
+    """
     if "accept-encoding" not in headers.get("vary", "").lower():
         headers.add_vary_header("Accept-Encoding")
     compressed = headers.get("content-encoding") == "gzip"

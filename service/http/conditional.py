@@ -10,15 +10,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.http.tables import MEDIA_TYPES
 
 TAGGED = {*MEDIA_TYPES.values(), "text/html"}
-LARGE = 1 << 18  # bytes, whose tag takes as long as another thread
+LARGE = 1 << 18  # bytes; a larger answer gets its tag in another thread
 KEPT_IN_304 = ("etag", "cache-control", "vary", "date")
 
 
 class Revalidate:
-    """Gives each answer to a ``GET`` that is JSON, a table or a page an ``ETag`` made from its content, and 304 to
-    whoever has that content.
+    """Gives JSON, tables and pages that answer a ``GET`` an ``ETag``, made from the content. A client that already has
+    this content gets 304.
 
-    The tag is weak, because it is the same for the answer compressed and as it is.
+    The ``ETag`` is weak, because it is the same for the compressed and the plain answer.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -49,7 +49,7 @@ class Revalidate:
 
 
 def etag_matches(if_none_match: str, etag: str) -> bool:
-    """The weak comparison of RFC 9110, section 13.1.2."""
+    """Compare tags by the weak comparison of RFC 9110, section 13.1.2."""
     known = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
     return "*" in known or etag.removeprefix("W/") in known
 
@@ -64,7 +64,7 @@ def _revalidated(start: Message, body: Message, if_none_match: str) -> tuple[Mes
     etag = f'W/"{hashlib.blake2b(body.get("body", b""), digest_size=16).hexdigest()}"'
     headers = MutableHeaders(raw=list(start["headers"]))
     headers["ETag"] = etag
-    headers.setdefault("Cache-Control", "no-cache")  # clients may keep it, and must ask whether it has changed
+    headers.setdefault("Cache-Control", "no-cache")  # clients may store it, and must ask whether it has changed
     if if_none_match and etag_matches(if_none_match, etag):
         kept = [(name, value) for name, value in headers.raw if name.decode() in KEPT_IN_304]
         return {**start, "status": 304, "headers": kept}, {**body, "body": b""}

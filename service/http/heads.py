@@ -1,5 +1,6 @@
-"""Refuse requests whose address or headers no client of this service sends: before anything is looked up for them, and
-in time that their length does not change."""
+"""Early refusal of requests whose address or headers no real client of this service sends. Nothing is looked up for
+such a request, and its length does not change the time that the refusal takes.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,8 +20,9 @@ MOST_HEADERS = 100
 
 
 class BoundHeads:
-    """Refuses what cannot be meant: a NUL character in an address (no name here contains one, and PostgreSQL cannot
-    search for it), an address, a parameter or a header that is too long, and too many of them."""
+    """Refuses requests whose address has a NUL character: no name here contains NUL, and PostgreSQL cannot search for
+    it. Also refuses an address, a parameter or a header that is too long, and too many parameters or headers.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -34,9 +36,9 @@ class BoundHeads:
 def _refusal(scope: Scope) -> ServiceError | None:
     query: bytes = scope["query_string"]
     if "\0" in scope["path"] or b"%00" in query:
-        return BadRequest("the address holds a NUL character; nothing here is called so")
+        return BadRequest("the address holds a NUL character; no name here contains one")
     if len(scope["path"]) > MOST_PATH:
-        return BadRequest(f"the address has over {MOST_PATH:,} characters; none of this service has")
+        return BadRequest(f"the address has over {MOST_PATH:,} characters; no address of this service is that long")
     if len(scope["headers"]) > MOST_HEADERS:
         return BadRequest(f"the request has over {MOST_HEADERS} headers; send fewer")
     for name, value in scope["headers"]:
@@ -51,7 +53,7 @@ def _refusal(scope: Scope) -> ServiceError | None:
 
 
 def _too_many(query: bytes) -> SpecError:
-    """Name the parameter that is given most often among the first ones."""
+    """Build the error for too many parameters. It names the most frequent of the first parameters."""
     first = query.split(b"&", MOST_PARAMETERS)[:MOST_PARAMETERS]
     [(name, _)] = Counter(part.partition(b"=")[0] for part in first).most_common(1)
     wrong = f"an address may have {MOST_PARAMETERS} parameters, and this has {query.count(b'&') + 1:,}; give fewer"
@@ -61,7 +63,7 @@ def _too_many(query: bytes) -> SpecError:
 def _too_long(query: bytes) -> Iterator[SpecError]:
     for part in query.split(b"&"):
         if len(part) > MOST_VALUE:
-            wrong = f"it has over {MOST_VALUE:,} characters; shorten it"
+            wrong = f"the parameter has over {MOST_VALUE:,} characters; shorten it"
             yield SpecError((_name(part.partition(b"=")[0]),), wrong, "too_long")
 
 

@@ -1,4 +1,4 @@
-"""``HEAD`` wherever there is ``GET``, and which methods an address takes."""
+"""Answers to ``HEAD`` at every address that takes ``GET``, and a list of the methods that an address takes."""
 
 from fastapi import FastAPI
 from starlette.requests import ClientDisconnect
@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class AnswerHead:
-    """Answers ``HEAD`` with the headers of ``GET``, without its body. A stream is not read for it."""
+    """Answers ``HEAD`` with the headers of ``GET`` and without a body. The rest of a stream is not read."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -39,7 +39,7 @@ class AnswerHead:
 
 
 def allowed_methods(app: FastAPI, scope: Scope) -> list[str]:
-    """Every method that the address of a request takes."""
+    """List the methods that the address of a request takes."""
     routes = [route for route in app.routes if not isinstance(route, Mount)]  # mounts serve files, for reading only
     found = {
         method

@@ -1,7 +1,7 @@
-"""The OpenAPI document, completed: what FastAPI cannot see from the routes alone.
+"""Completion of the OpenAPI document, with everything that FastAPI cannot see from the routes alone.
 
-That is the specification's schemas, as written and as resolved, the results', and what middleware and error handlers
-add to every call.
+This is the schemas of specifications, as written and as resolved, the schemas of results, and what middleware and error
+handlers add to every call.
 """
 
 from collections.abc import Iterator, Mapping
@@ -55,8 +55,8 @@ OF_EVERY_CALL: tuple[type[ServiceError], ...] = (
 )
 WHEN: dict[type[ServiceError], str] = {
     BadRequest: "The request cannot be read.",
-    Unauthorized: "No API key was sent, or none that is valid.",
-    Forbidden: "A page of another site had a browser send this.",
+    Unauthorized: "No API key was sent, or the key is not valid.",
+    Forbidden: "A browser sent this for a page of another site.",
     NotFound: "There is no such thing.",
     NotAllowed: "The address does not take this method; `Allow` says which it takes.",
     Conflict: "The `Idempotency-Key` was used with another body.",
@@ -75,16 +75,16 @@ WITH_HEADERS: dict[type[ServiceError], tuple[str, ...]] = {
 }
 HEADERS: dict[str, str] = {
     "Allow": "The methods that the address takes.",
-    "ETag": "Stands for this content; send it as `If-None-Match` to hear only of changes.",
-    "Location": "Where it is.",
+    "ETag": "Tag of this content; send it as `If-None-Match` to get the content only if it has changed.",
+    "Location": "The address of what was stored.",
     "Retry-After": "Seconds to wait before trying again.",
     "WWW-Authenticate": "`Bearer`.",
     "Content-Disposition": "The file's name.",
     "Accept-Ranges": "`bytes`: parts of the file can be asked for by `Range`.",
-    "Content-Range": "Which bytes these are, and of how many.",
-    "Cache-Control": "`no-cache`: who keeps it asks before using it whether it has changed.",
-    "Content-Encoding": "`gzip`, for clients that accept it and answers that are long enough.",
-    "Link": 'The address of the page that follows, with `rel="next"`; none at the end.',
+    "Content-Range": "The bytes in this answer, and the size of the file.",
+    "Cache-Control": "`no-cache`: a client that stores the answer must ask whether it has changed before using it.",
+    "Content-Encoding": "`gzip`, if the client accepts it and the answer is long enough.",
+    "Link": 'The address of the page that follows, with `rel="next"`; missing on the last page.',
     "Vary": "`Accept-Encoding`: the answer may be compressed. `Accept`: it may have another format.",
 }
 OF_CACHED = ("ETag", "Cache-Control")
@@ -93,7 +93,7 @@ IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",
     "required": False,
-    "description": "The `ETag` of an earlier answer: 304 if that is still the answer.",
+    "description": "The `ETag` of an earlier answer; 304 if it has not changed.",
     "schema": {"type": "string"},
     "example": 'W/"1f3870be274f6c49b3e31a0c6728957f"',
 }
@@ -107,36 +107,38 @@ class AnalysisResult(BaseModel):
 
 
 class Code(BaseModel):
-    """Code for a spec."""
+    """The code of a spec: version, commit, and digests of its own parts."""
 
-    version: str | None = Field(description="Of normbench.")
-    commit: str | None = Field(description="Of the source; null outside a git work tree.")
-    dirty: bool | None = Field(description="Whether the source differs from the commit, or has files without it.")
+    version: str | None = Field(description="Version of normbench.")
+    commit: str | None = Field(description="Commit of the source; null outside a git work tree.")
+    dirty: bool | None = Field(
+        description="Whether the source differs from the commit, or has files that the commit lacks."
+    )
     parts: dict[str, str | None] = Field(
         description="For each of the spec's own parts, SHA-256 over its sources without comments and docstrings."
     )
 
 
 class Environment(BaseModel):
-    """Environment of a run's numbers; null for what does not apply."""
+    """Packages, hardware, code and data of a run; null for fields that do not apply."""
 
     model_config = ConfigDict(extra="allow")
 
-    python: str | None = Field(None, description="Version.")
-    torch: str | None = Field(None, description="Version.")
-    numpy: str | None = Field(None, description="Version.")
-    normbench: str | None = Field(None, description="Version.")
+    python: str | None = Field(None, description="Version of Python.")
+    torch: str | None = Field(None, description="Version of torch.")
+    numpy: str | None = Field(None, description="Version of numpy.")
+    normbench: str | None = Field(None, description="Version of normbench.")
     git: str | None = Field(None, description="Commit of the source, with `-dirty` if it was changed since.")
     code: Code | None = Field(None, description="Null in runs that are older than this field.")
     os: str | None = None
     cpu: str | None = None
     cores: int | None = None
-    threads: int | None = Field(None, description="Those that torch computed with.")
+    threads: int | None = Field(None, description="Threads of torch.")
     kernels: str | None = Field(
-        None, description="What the fused kernels were compiled for, and by what; null where the reference ran."
+        None, description="Target and compiler of the fused kernels; null if the reference ran."
     )
     gpu: str | None = None
-    cuda: str | None = Field(None, description="Version.")
+    cuda: str | None = Field(None, description="Version of CUDA.")
     driver: str | None = Field(None, description="Version of the GPU's driver.")
     method: str | None = Field(None, description="The package that the method comes from; null if it is ours.")
     task: str | None = Field(None, description="The package that the task comes from; null if it is ours.")
@@ -149,7 +151,9 @@ def reference(name: str) -> dict[str, str]:
 
 
 def inlined(kind: type[BaseModel]) -> Document:
-    """The schema of a body that a route reads itself, with all that it refers to in its place."""
+    """Build the schema of a body that a route reads itself. Every schema that it refers to stands in place of the
+    reference.
+    """
     schema = kind.model_json_schema()
     parts = schema.pop("$defs", {})
     return {name: _in_place(inner, parts) for name, inner in schema.items()}
@@ -166,16 +170,16 @@ def _in_place(node: Any, parts: Mapping[str, Any]) -> Any:
 
 
 def described_as(name: str) -> WithJsonSchema:
-    """Mark a type that a schema of this document describes, without validation. Pydantic would look up a ``$ref``
-    among its own schemas, so ``complete`` turns this mark into one.
+    """Mark a type that a schema of this document describes, and that is not validated. Pydantic would look up a
+    ``$ref`` among its own schemas, so ``complete`` turns the mark into a ``$ref``.
     """
     return WithJsonSchema({NAMED: name})
 
 
 ResolvedSpec = Annotated[dict[str, Any], described_as("ResolvedSpec")]
-"""A spec out of our own rows: described, and not validated again."""
+"""Type of a spec from the database: it is described, and not validated again."""
 WrittenSpec = Annotated[dict[str, Any], described_as("WrittenSpec")]
-"""A spec to be submitted, written by ourselves."""
+"""Type of a spec to be submitted, which the service itself has written."""
 
 
 def answers(
@@ -186,11 +190,11 @@ def answers(
     headers: Document | None = None,
     also: Mapping[str, Any] | None = None,
 ) -> Responses:
-    """A route's answer, described by an example.
+    """Describe a route's answer by an example.
 
     Args:
         also: more examples, by name.
-        description: of the answer; the route's own unless given.
+        description: description of the answer; by default the description of the route.
     """
     named = {name: {"value": verbatim(value)} for name, value in {"default": example, **(also or {})}.items()}
     content = {JSON: {"examples": named} if also else {"example": verbatim(example)}}
@@ -198,22 +202,24 @@ def answers(
 
 
 def verbatim(value: Any) -> Document:
-    """A value to be shown as it is. FastAPI would leave out nulls; ``complete`` reads the value from the text."""
+    """Mark a value that the document shows unchanged. FastAPI would leave out nulls, so the value becomes text, from
+    which ``complete`` reads it.
+    """
     return {VERBATIM: to_json(value).decode()}
 
 
 def headers(*names: str, required: bool = True) -> Document:
-    """Response headers, described."""
+    """Describe headers of an answer."""
     return {name: {"description": HEADERS[name], "required": required, "schema": {"type": "string"}} for name in names}
 
 
 def refusals(*kinds: type[ServiceError]) -> Responses:
-    """Responses of a route that may refuse in these ways, besides those of every call."""
+    """Describe the refusals of a route, in addition to the refusals that every call may give."""
     return {kind.status: _refusal(kind) for kind in kinds}
 
 
 def complete(app: FastAPI) -> None:
-    """Have the application's description say everything."""
+    """Make the application complete its OpenAPI document."""
     generate = app.openapi
 
     def openapi() -> Document:
@@ -248,7 +254,7 @@ def _operations(document: Document) -> Iterator[tuple[str, Document]]:
 
 
 def _complete(method: str, operation: Document) -> None:
-    """Add what middleware and error handlers do to every call."""
+    """Add what middleware and error handlers add to every call."""
     responses = operation["responses"]
     for answer in responses.values():
         if answer["description"] == UNNAMED:
@@ -264,7 +270,7 @@ def _complete(method: str, operation: Document) -> None:
 
 
 def _complete_get(operation: Document) -> None:
-    """Add what can be cached, and compressed."""
+    """Add headers and answers for caching and compression."""
     responses = operation["responses"]
     if JSON in responses["200"]["content"] and "304" not in responses:
         responses["200"].setdefault("headers", {}).update(headers(*OF_CACHED))
@@ -303,7 +309,7 @@ def _schemas() -> Document:
 
 
 def _described(kind: type[Any], *, name: str | None = None, template: str = REFERENCE) -> Document:
-    """The schema of what a class is in an answer, and those it refers to."""
+    """Build the schema of a class as an answer shows it, and the schemas to which it refers."""
     schema = TypeAdapter(kind).json_schema(mode="serialization", ref_template=template)
     parts = schema.pop("$defs", {})
     named = {template.format(model=part).rpartition("/")[2]: inner for part, inner in parts.items()}
@@ -322,7 +328,7 @@ def _resolved_spec() -> Document:
 
 
 def _written_spec() -> Document:
-    """A spec as users write it: everything but the task is optional."""
+    """Build the schemas of a spec as users write it: only the task is required."""
     written: Document = {}
     for kind in SPEC_KINDS:
         schema = kind.model_json_schema(ref_template=REFERENCE)
@@ -339,7 +345,7 @@ def _written_spec() -> Document:
 
 
 def _untagged(schema: Any) -> Any:
-    """A spec without a tag can match several union members, so ``oneOf`` must become ``anyOf``."""
+    """Replace ``oneOf`` by ``anyOf``, because a spec without a tag can match several members of a union."""
     if isinstance(schema, list):
         return [_untagged(inner) for inner in schema]
     if not isinstance(schema, dict):

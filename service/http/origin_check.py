@@ -1,8 +1,8 @@
-"""Refuse requests that pages of other sites make: a browser on this machine can reach what listens on 127.0.0.1,
+"""Refusal of requests that pages of other sites make. A browser on this machine can reach a server on 127.0.0.1,
 whoever wrote the page.
 
-Browsers say in their requests which site a page is from (``Sec-Fetch-Site``, or else ``Origin``). A page whose own host
-name was made to resolve to our address (DNS rebinding) is recognized by its ``Host``.
+Browsers say in their requests which site a page is from (``Sec-Fetch-Site``, or else ``Origin``). The host name of a
+page may have been made to resolve to our address (DNS rebinding). Such a page is recognized by the ``Host`` header.
 """
 
 import ipaddress
@@ -20,13 +20,14 @@ OF_THIS_SITE = (b"same-origin", b"none")  # none: the user typed the address
 
 
 class RefuseStrangers:
-    """Refuses requests for hosts that the service does not serve, and those of other sites' pages.
+    """Refuses requests for hosts that the service does not serve, and requests from pages of other sites.
 
-    It serves loopback names and ``allowed_hosts``; where keys are asked for, also this machine's name and any IP
-    address, which no page can make its own. Following a link from another site to one of our pages is no such request.
+    The service serves loopback names and ``allowed_hosts``. If it asks for keys, it also serves this machine's name and
+    any IP address, because no page can make these its own host name. A user may follow a link from another site to one
+    of our pages.
 
     Args:
-        allowed_hosts: further names, in lower case; ``*`` allows all.
+        allowed_hosts: further host names, in lower case; ``*`` allows all.
         require_keys: whether the service asks for keys.
     """
 
@@ -50,7 +51,7 @@ class RefuseStrangers:
         host = site = origin = mode = destination = None
         for name, value in scope["headers"]:
             if name == b"host":
-                if host is not None:  # whoever is between could have counted the other one (RFC 9112, section 3.2)
+                if host is not None:  # a proxy could have used the other header (RFC 9112, section 3.2)
                     return BadRequest("the request has two Host headers; send one")
                 host = value
             elif name == b"sec-fetch-site":
@@ -68,7 +69,7 @@ class RefuseStrangers:
         if site is None:
             foreign = origin is not None and origin.partition(b"://")[2].lower() != (host or b"").lower()
         else:
-            follows_a_link = mode == b"navigate" and destination in (None, b"document")  # and opens no frame
+            follows_a_link = mode == b"navigate" and destination in (None, b"document")  # not in a frame
             foreign = site not in OF_THIS_SITE and not (follows_a_link and scope["method"] in ("GET", "HEAD"))
         if foreign:
             return Forbidden("a page of another site asked a browser to send this; only pages of this service may")
@@ -76,7 +77,7 @@ class RefuseStrangers:
 
 
 def _name(host: bytes) -> str:
-    """A ``Host`` without its port and brackets; empty if it is none."""
+    """Host name in a ``Host`` header, without port and brackets; empty if the header holds no valid host."""
     text = host.decode("latin-1").lower()
     name, colon, port = text.rpartition(":")
     if not colon or port.endswith("]"):

@@ -1,4 +1,4 @@
-"""Lists come in pages; a cursor, the id of the last item shown, asks for the next one."""
+"""Lists in pages. A cursor, which is the id of the last item on a page, asks for the next page."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Generic, TypeVar
@@ -13,20 +13,20 @@ ID = "^[a-z]{3}_[0-9A-Z]{26}$"
 
 
 class Page(BaseModel, Generic[Item]):
-    """A part of a list."""
+    """One page of a list."""
 
     items: list[Item]
-    next_cursor: str | None = Field(None, description="Asks for what follows; null at the end.")
+    next_cursor: str | None = Field(None, description="Cursor that asks for the next page; null on the last page.")
 
 
 def page(rows: Sequence[Item], limit: int, id_of: Callable[[Item], str]) -> Page[Item]:
-    """The page of the first ``limit`` rows; one row more was asked for, to know whether there is a next page."""
+    """Build the page of the first ``limit`` rows. If ``rows`` has one row more, there is a next page."""
     shown = list(rows[:limit])
     return Page(items=shown, next_cursor=id_of(shown[-1]) if len(rows) > limit else None)
 
 
 def next_page(request: Request, shown: Page[Item]) -> str | None:
-    """The address of the page that follows, for a format that has no place for a cursor."""
+    """Address of the page that follows, for a format that has no place for a cursor; None on the last page."""
     if shown.next_cursor is None:
         return None
     url = request.url.include_query_params(cursor=shown.next_cursor)

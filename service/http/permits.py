@@ -1,4 +1,4 @@
-"""Permits of clients: tell if a client may still have an answer that goes on for long."""
+"""Permits of clients: during a long answer, a permit tells if the client may still have the answer."""
 
 import time
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-CHECK_SECONDS = 10.0  # between two looks
+CHECK_SECONDS = 10.0  # between two checks of a permit
 
 
 class Permit:
-    """Permit of a client.
+    """Permit of a client to receive an answer.
 
     Args:
-        is_valid: looks whether it is so still; None if nobody asks for keys.
+        is_valid: function that checks whether the client's key is still valid; None if the service asks for no keys.
     """
 
     def __init__(self, is_valid: Callable[[], bool] | None = None) -> None:
@@ -21,7 +21,7 @@ class Permit:
         self._looked, self._holds = time.monotonic(), True
 
     async def holds(self) -> bool:
-        """Tell if the permit held at the last look, which is at most ``CHECK_SECONDS`` ago."""
+        """Tell if the permit held at its last check, which is at most ``CHECK_SECONDS`` ago."""
         if self._is_valid is not None and time.monotonic() - self._looked >= CHECK_SECONDS:
             self._holds = self._holds and await run_in_threadpool(self._is_valid)
             self._looked = time.monotonic()
@@ -29,6 +29,6 @@ class Permit:
 
 
 def permit_of(request: Request) -> Permit:
-    """The permit of a request that was let in."""
+    """Permit of a request that was accepted."""
     permit: Permit = getattr(request.state, "permit", None) or Permit()
     return permit

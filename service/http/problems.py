@@ -1,4 +1,4 @@
-"""Every refusal is answered as a problem (RFC 9457), whichever layer refused."""
+"""Refusals as problem details (RFC 9457): every refusal is answered in this form, whichever layer refused."""
 
 import json
 import logging
@@ -24,14 +24,14 @@ from service.http.methods import allowed_methods
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-CLIENT_LEFT = 499  # before its request arrived in full: nobody receives this, but it is counted
+CLIENT_LEFT = 499  # the client left before its request arrived in full; the metrics count this status
 
 
 class ProblemError(BaseModel):
     """One thing that is wrong with the input."""
 
     loc: list[str | int] = Field(description="The field's path in the specification, or the parameter's name.")
-    msg: str = Field(description="What is wrong and how to mend it.")
+    msg: str = Field(description="What is wrong, and how to repair it.")
     type: str = Field(description="A stable code of what is wrong.")
 
 
@@ -42,11 +42,11 @@ class ProblemDetails(BaseModel):
     title: str
     status: int
     detail: str
-    errors: list[ProblemError] | None = Field(None, description="Of invalid input (422): every field that is wrong.")
+    errors: list[ProblemError] | None = Field(None, description="For invalid input (422): every field that is wrong.")
 
 
 class ProblemResponse(JSONResponse):
-    """A problem, escaped to ASCII so that whatever the client sent can be quoted."""
+    """Answer with a problem. It is escaped to ASCII, so that it can quote any text that the client sent."""
 
     media_type = MEDIA_TYPE
 
@@ -59,7 +59,7 @@ def problem(error: ServiceError) -> ProblemResponse:
 
 
 def translate_errors(app: FastAPI) -> None:
-    """Have the application answer every error with a problem."""
+    """Make the application answer every error with a problem (RFC 9457)."""
 
     @app.exception_handler(ServiceError)
     def refused(request: Request, error: ServiceError) -> Response:
@@ -107,7 +107,7 @@ def _nothing_at(path: str) -> str:
 
 
 def _outer_error(error: Any) -> SpecError:
-    """A parameter's error, named as the client wrote it."""
+    """Error of a parameter, with the parameter's name as the client wrote it."""
     loc = tuple(error["loc"])
     name = loc[1:] if loc[:1] in (("query",), ("header",), ("path",)) else loc
     return SpecError(name, message(error), error["type"])

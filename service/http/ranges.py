@@ -1,4 +1,4 @@
-"""Parts of a file, as ``Range`` asks for them (RFC 9110, section 14)."""
+"""Parts of a file, as a ``Range`` header asks for them (RFC 9110, section 14)."""
 
 import re
 
@@ -8,8 +8,8 @@ RANGE = re.compile(r"bytes=\s*([0-9]{0,18})-([0-9]{0,18})\s*", re.ASCII | re.IGN
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """Read the start and the stop of the requested part. None if the whole file is to be sent: without the header, and
-    for values that a server may ignore (other units, several ranges, nonsense).
+    """Read the start and the stop of the part that a ``Range`` header asks for. None if the whole file is to be sent:
+    without the header, and for values that a server may ignore (other units, several ranges, invalid text).
 
     Raises:
         BadRange: the file ends before the part begins.

@@ -1,4 +1,6 @@
-"""Threads that read what clients have sent: few, so that however much arrives, the event loop has its turn soon."""
+"""Threads that read the bodies of requests. They are few, so that the event loop has its turn soon, however much
+arrives.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,7 +16,7 @@ _LIMITER: RunVar[CapacityLimiter] = RunVar("readers")
 
 
 async def in_reader(read: Callable[..., T], *arguments: object) -> T:
-    """Call ``read`` in one of these threads, and wait for its result."""
+    """Call ``read`` in one of the few threads for bodies, and wait for its result."""
     try:
         limiter = _LIMITER.get()
     except LookupError:

@@ -1,4 +1,4 @@
-"""Routes that refuse query parameters that they do not have, or that are given twice."""
+"""Routes that refuse unknown query parameters, and parameters that are given twice."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,22 +31,24 @@ class Route(APIRoute):
 
 
 class Router(APIRouter):
-    """A room's routes."""
+    """Routes of one room of the service, all of class ``Route``."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(route_class=Route, **options)
 
 
 def refuse_parameters(app: FastAPI) -> None:
-    """Make the framework's own pages, which take no query parameters, refuse them like ``Route``."""
+    """Make the framework's own pages refuse query parameters, as ``Route`` does; these pages take no parameters."""
     for route in app.routes:
         if isinstance(route, PlainRoute) and not isinstance(route, Route):
             route.app = _without_parameters(route.app)
 
 
 def check_known(parameter: str, given: str | None, known: Iterable[str]) -> None:
-    """Raises:
-    Invalid: a name was given that is none of the known ones; the message says which is close.
+    """Check that the value of a parameter is a known name.
+
+    Raises:
+        Invalid: the name is unknown; the message suggests a similar name.
     """
     known = list(known)
     if given is not None and given not in known:
@@ -55,8 +57,10 @@ def check_known(parameter: str, given: str | None, known: Iterable[str]) -> None
 
 
 def check_found(what: str, name: str, known: Iterable[str]) -> None:
-    """Raises:
-    NotFound: the name in the address is none of the known ones; the message says which is close.
+    """Check that a name in the address is a known name.
+
+    Raises:
+        NotFound: the name is unknown; the message suggests a similar name.
     """
     known = list(known)
     if name not in known:
@@ -72,7 +76,7 @@ def _without_parameters(app: ASGIApp) -> ASGIApp:
 
 
 def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
-    """Names, and whether several values may be given."""
+    """Yield the names of a route's query parameters, and whether each may have several values."""
     for parameter in dependant.query_params:
         yield parameter.alias, get_origin(parameter.field_info.annotation) is list
     for inner in dependant.dependencies:
@@ -80,12 +84,13 @@ def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
 
 
 def _check_query(scope: Scope, known: Mapping[str, bool]) -> None:
-    """
+    """Check the names of the query parameters in a request.
+
     Args:
-        known: parameters by name, and whether several values may be given.
+        known: for each parameter's name, whether it may have several values.
 
     Raises:
-        Invalid
+        Invalid: a parameter is unknown, or is given several times and takes one value.
     """
     if not scope["query_string"]:
         return
@@ -102,4 +107,4 @@ def _unknown_parameter(name: str, known: Iterable[str]) -> SpecError:
 
 
 def _doubled_parameter(name: str) -> SpecError:
-    return SpecError((name,), "it is given several times, and takes one value; leave one", "doubled_parameter")
+    return SpecError((name,), "a parameter with one value is given several times; keep one", "doubled_parameter")

@@ -1,7 +1,7 @@
-"""Limits of a body's content: values, levels and letters.
+"""Limits on the content of a body: values, levels and letters.
 
-What reads a body takes time in the number of its values and repeats some of its texts, so that both are limited before
-anything else looks at it.
+The code that reads a body takes time for every value and repeats some of the texts. So both are limited before other
+code looks at the body.
 """
 
 from collections.abc import Mapping
@@ -10,16 +10,17 @@ from typing import Any
 from normcore.spec import SpecError
 from service.errors import BadRequest, Invalid, ServiceError, TooLarge
 
-MAX_VALUES = 30_000  # with names and lists; a claim of 1,000 seeds has 5,000
+MAX_VALUES = 30_000  # names and lists included; a claim of 1,000 seeds has 5,000
 MAX_LEVELS = 50
 MAX_TEXT = 10_000  # characters of one text
 
 
 def check_size(written: Any) -> None:
-    """
+    """Check the size of a body's content.
+
     Raises:
-        TooLarge: it holds too many values.
-        BadRequest: it has too many levels.
+        TooLarge: the body holds too many values.
+        BadRequest: the body has too many levels.
         Invalid: a text or a name is too long.
     """
     left, found = [(written, 1)], 0
@@ -33,7 +34,7 @@ def check_size(written: Any) -> None:
         if not isinstance(value, Mapping | list):
             continue
         if level > MAX_LEVELS:
-            raise BadRequest(f"the body has over {MAX_LEVELS} levels; a spec has three")
+            raise BadRequest(f"the body is nested over {MAX_LEVELS} levels deep; a spec has three levels")
         if found + len(left) + len(value) > MAX_VALUES:
             raise TooLarge(f"the body holds over {MAX_VALUES:,} values; no spec, sweep or result does")
         if isinstance(value, Mapping):
@@ -42,12 +43,12 @@ def check_size(written: Any) -> None:
 
 
 def _too_long(written: Any, text: str) -> ServiceError:
-    wrong = f"a text has {len(text):,} characters, and {MAX_TEXT:,} are the most; shorten it"
+    wrong = f"a text has {len(text):,} characters; shorten it to {MAX_TEXT:,}"
     return Invalid([SpecError(_path_to(written, text), wrong, "too_long")])
 
 
 def _path_to(written: Any, text: str) -> tuple[str | int, ...]:
-    """Path to the place of a text; for a name, to its object."""
+    """Find the path to a text in a body. For a field's name, this is the path to its object."""
     left: list[tuple[tuple[str | int, ...], Any]] = [((), written)]
     while left:
         path, value = left.pop()

@@ -1,8 +1,8 @@
 """Rows as files: CSV and Parquet, beside JSON.
 
-A room declares the columns of what it shows; names are the paths of the JSON, as ``value.mean``, and stay. What users
-write freely, such as labels, stands in cells of JSON, which begin with a bracket: no spreadsheet takes them for a
-formula, and every character survives.
+A room declares the columns of its tables. The name of a column is the path of its value in the JSON, as ``value.mean``,
+and does not change. Texts that users write freely, such as labels, stand in JSON cells. They begin with a bracket, so
+no spreadsheet takes them for a formula, and every character survives.
 """
 
 import re
@@ -30,9 +30,10 @@ UNUSUAL = re.compile(r"[^A-Za-z0-9_.-]+")  # in a file's name
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """
+    """Column of a table.
+
     Attributes:
-        of: its cell of a row; what the name leads to if None.
+        of: function that gives the cell for a row; if None, the column's name is the path to the cell.
     """
 
     name: str
@@ -48,9 +49,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """
+    """Table that can be answered as a file.
+
     Attributes:
-        name: of the file, without its suffix.
+        name: name of the file, without its suffix.
     """
 
     name: str
@@ -59,7 +61,7 @@ class Table:
 
 
 def interval(name: str, kind: Kind = "number") -> tuple[Column, Column]:
-    """Two columns for a lower and an upper limit, or for none."""
+    """Build columns for the lower and the upper limit of an interval. Rows without an interval have empty cells."""
     names = name.split(".")
 
     def limit(k: int) -> Callable[[Any], Any]:
@@ -69,7 +71,7 @@ def interval(name: str, kind: Kind = "number") -> tuple[Column, Column]:
 
 
 def found(row: Any, names: Sequence[str]) -> Any:
-    """Value at these names, through objects and mappings; None where a name leads nowhere."""
+    """Follow names through objects and mappings, and return the value. None if a value on the path is missing."""
     for name in names:
         if row is None:
             return None
@@ -83,7 +85,7 @@ def found(row: Any, names: Sequence[str]) -> Any:
 async def _wanted(
     request: Request,
     format: Annotated[
-        Format | None, Query(description="Of the answer; otherwise `Accept` decides.", examples=["csv"])
+        Format | None, Query(description="Format of the answer; if omitted, `Accept` decides.", examples=["csv"])
     ] = None,
 ) -> Format:
     return format or preferred(",".join(request.headers.getlist("accept")))
@@ -93,8 +95,10 @@ WantedFormat = Annotated[Format, Depends(_wanted)]
 
 
 def preferred(accept: str) -> Format:
-    """The format that an ``Accept`` header prefers (RFC 9110, section 12.5.1). Of equals one that it names goes first,
-    then JSON; a header that allows none of them is disregarded, as that section permits."""
+    """Choose the format that an ``Accept`` header prefers (RFC 9110, section 12.5.1). Of formats with equal weight, a
+    format that the header names goes first, then JSON. A header that allows no format is ignored, as this section
+    permits.
+    """
     weights = dict(map(_range, accept.lower().split(",")))
 
     def liked(media_type: str) -> tuple[float, int]:
@@ -106,7 +110,7 @@ def preferred(accept: str) -> Format:
 
 
 def _range(text: str) -> tuple[str, float]:
-    """A media range and its weight; one that is no number counts as none."""
+    """Read a media range and its weight. A weight that is not a number counts as 0."""
     media_range, *parameters = (part.strip() for part in text.split(";"))
     given = next((value for name, _, value in (p.partition("=") for p in parameters) if name.strip() == "q"), "1")
     try:
@@ -119,15 +123,15 @@ def _range(text: str) -> tuple[str, float]:
 
 
 def json_answer(content: bytes | str) -> Response:
-    """An answer in JSON, where others might have been asked for."""
+    """Answer in JSON, at an address that has other formats, too."""
     return Response(content, media_type=JSON, headers=BY_ACCEPT)
 
 
 def file_answer(name: str, format: FileFormat, content: bytes, next_page: str | None = None) -> Response:
-    """An answer to be saved.
+    """Answer with a file that the client saves.
 
     Args:
-        next_page: the address of the rows that follow.
+        next_page: address of the rows that follow; None on the last page.
     """
     link = {"Link": f'<{next_page}>; rel="next"'} if next_page is not None else {}
     named = {"Content-Disposition": f'attachment; filename="{UNUSUAL.sub("-", name)}.{format}"'}
@@ -135,12 +139,12 @@ def file_answer(name: str, format: FileFormat, content: bytes, next_page: str | 
 
 
 def as_file(table: Table, format: FileFormat, next_page: str | None = None) -> Response:
-    """A table to be saved."""
+    """Answer with a table, as a file that the client saves."""
     return file_answer(table.name, format, encoded(table, format), next_page)
 
 
 def encoded(table: Table, format: FileFormat) -> bytes:
-    """A table's bytes; the same rows make the same ones."""
+    """Write a table as bytes. The same rows always give the same bytes."""
     import pyarrow  # here, because processes that make no file need not have it in memory
     import pyarrow.csv
     import pyarrow.parquet
@@ -180,11 +184,11 @@ def _type(kind: Kind) -> "DataType":
 
 
 def also_as_file(responses: Responses, row: str, example: str) -> Responses:
-    """The description of a route whose answer may be a file, too.
+    """Describe a route whose answer may be a file, too.
 
     Args:
-        row: what stands in one.
-        example: the beginning of a CSV file.
+        row: description of a row.
+        example: beginning of a CSV file.
     """
     said = f"{row} Columns are named as the JSON's fields, as `value.mean`; an empty cell is null."
     ok = responses[200]

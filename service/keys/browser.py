@@ -1,4 +1,4 @@
-"""The key of somebody who signed in by a page, which the browser keeps in a cookie that no script can read."""
+"""Key of a user who signed in on a page. The browser keeps the key in a cookie that no script can read."""
 
 import hmac
 from hashlib import sha256
@@ -11,15 +11,15 @@ COOKIE = "normbench_key"
 KEPT_SECONDS = 30 * 24 * 3600
 READING = ("GET", "HEAD", "OPTIONS")
 TOKEN = "csrf_token"
-"""The field of forms that tells they are from a page that was shown to this browser."""
+"""Name of the form field with a token: it proves that the form is from a page that was shown to this browser."""
 
 
 def key_of(request: Request) -> str | None:
-    """The key that the browser sent along.
+    """Read the key from the cookie that the browser sent.
 
     Raises:
-        Forbidden: the request changes something, and nothing proves that a page of ours asked for it. What other
-            sites' pages ask for was refused before (``service.http.origin_check``).
+        Forbidden: the request changes something, and nothing proves that one of our pages sent it. Requests of other
+            sites' pages were refused before (``service.http.origin_check``).
     """
     key = request.cookies.get(COOKIE)
     if key is None or request.method in READING:
@@ -32,15 +32,16 @@ def key_of(request: Request) -> str | None:
 
 
 def form_token(request: Request) -> str | None:
-    """Token of a form for this browser; None where no key is kept. The token does not reveal the key."""
+    """Token of a form for this browser; None if the browser has no key. The token does not reveal the key."""
     key = request.cookies.get(COOKIE)
     return None if key is None else hmac.new(key.encode(), TOKEN.encode(), sha256).hexdigest()
 
 
 def check_form(request: Request, token: str) -> None:
-    """
+    """Check the token of a form.
+
     Raises:
-        Forbidden: the browser has a key, and the form is from no page that was shown to it with that key.
+        Forbidden: the browser has a key, but the form is not from a page that was shown to it with this key.
     """
     expected = form_token(request)
     if expected is not None and not hmac.compare_digest(token.encode(), expected.encode()):
@@ -53,7 +54,7 @@ def is_signed_in(request: Request) -> bool:
 
 
 def keep(response: Response, request: Request, key: str) -> None:
-    """Have the browser keep the key, and send it from our own pages alone."""
+    """Make the browser store the key in a cookie, and send it only from our own pages."""
     response.set_cookie(
         COOKIE, key, max_age=KEPT_SECONDS, httponly=True, samesite="strict", secure=request.url.scheme == "https"
     )

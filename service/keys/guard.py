@@ -1,4 +1,4 @@
-"""Ask for an API key if the service listens beyond its own machine."""
+"""Check of API keys, if the service listens beyond its own machine."""
 
 from functools import partial
 from typing import Annotated
@@ -21,9 +21,11 @@ async def require_key(
     db: DatabaseDep,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None,
 ) -> None:
-    """Raises:
-    Unauthorized: no key, or none that is valid.
-    Forbidden: the key is a browser's, and no page of ours asked.
+    """Check the API key of a request.
+
+    Raises:
+        Unauthorized: there is no key, or the key is not valid.
+        Forbidden: the key is from a browser's cookie, and the request is not from one of our pages.
     """
     key = credentials.credentials if credentials else browser.key_of(request)
     if key is None:

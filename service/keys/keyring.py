@@ -1,4 +1,4 @@
-"""Make, list, revoke and check keys."""
+"""Functions that make, list, revoke and check API keys."""
 
 import hashlib
 import secrets
@@ -18,7 +18,7 @@ SECRET_BYTES = 32  # random, so that a plain hash is enough
 
 
 def create(session: Session, name: str) -> tuple[ApiKey, str]:
-    """A new key: its row, and the key itself, which is not stored.
+    """Make a new key. Return its row and the key itself, which is not stored.
 
     Raises:
         Invalid: the name is empty or too long.
@@ -32,15 +32,15 @@ def create(session: Session, name: str) -> tuple[ApiKey, str]:
 
 
 def keys(session: Session) -> list[ApiKey]:
-    """All keys, revoked ones too, oldest first."""
+    """List all keys, oldest first, including revoked keys."""
     return list(session.scalars(select(ApiKey).order_by(ApiKey.id)))
 
 
 def revoke(session: Session, key_id: str) -> ApiKey:
-    """End a key; ending it again changes nothing.
+    """Revoke a key. Revoking it again changes nothing.
 
     Raises:
-        NotFound: no such key.
+        NotFound: there is no such key.
     """
     key = session.get(ApiKey, key_id)
     if key is None:
@@ -55,7 +55,7 @@ def any_valid(session: Session) -> bool:
 
 
 def is_valid(session: Session, secret: str) -> bool:
-    """Tell if this key was created here and is not revoked."""
+    """Tell if the key ``secret`` was created here and is not revoked."""
     return bool(session.scalar(select(exists().where(ApiKey.sha256 == _sha256(secret), ApiKey.revoked_at.is_(None)))))
 
 

@@ -1,4 +1,4 @@
-"""Keys, as hashes."""
+"""Table of API keys, which are stored as hashes."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from service.db import Base, UTCDateTime
 
 
 class ApiKey(Base):
-    """A key that was created. The key itself is not stored."""
+    """An API key that was created. Only its hash is stored, not the key itself."""
 
     __tablename__ = "api_keys"
 

@@ -1,7 +1,7 @@
-"""The code that an entry shows, and entries of a board that are of older code than others.
+"""Code of entries, and which entries of a board have older code than others.
 
-A board ranks entries beside each other. So they have one code of each part that they share: of their task, and of a
-model, an optimizer or a method of one name.
+A board compares its entries. So entries that share a part must have the same code of this part: of the task, and of a
+model, optimizer or method with the same name.
 """
 
 import threading
@@ -16,7 +16,7 @@ from normcore.spec import digest
 from service import wording
 
 LOOK_SECONDS = 1.0  # between two looks at the files
-NAMES = {"task": "task", "model": "model", "optimizer": "optimizer", "norm": "method"}  # in the order of their weight
+NAMES = {"task": "task", "model": "model", "optimizer": "optimizer", "norm": "method"}  # the most important first
 PARTS = tuple(NAMES)
 BEFORE = datetime.min.replace(tzinfo=UTC)
 
@@ -25,7 +25,7 @@ Digests = Mapping[str, Mapping[str, str | None]]  # by part of a spec and tag
 
 
 class Coded(Protocol):
-    """An entry. The digest of a part is None if its runs do not tell their code."""
+    """An entry with the code of its parts. The digest of a part is None if the runs did not record their code."""
 
     @property
     def fingerprint(self) -> str: ...
@@ -38,7 +38,7 @@ class Coded(Protocol):
 
 
 class PresentCode:
-    """Digests of the files of this machine. A look at the files takes 20 ms, so they are looked at once a second."""
+    """Digests of the code in this machine's files. To read them takes 20 ms, so they are read once a second at most."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ class PresentCode:
             return self._found
 
     def version(self) -> str:
-        """Another one after an edit."""
+        """Version of the code; it changes with each edit."""
         return digest(self.digests())
 
 
@@ -60,7 +60,7 @@ PRESENT = PresentCode()
 
 
 def present_parts(parts: Parts, present: Digests) -> Parts:
-    """The parts of an entry with the code of this machine's files."""
+    """Replace the digests of an entry's parts by the digests of this machine's files."""
     return {part: [tag, present.get(part, {}).get(str(tag))] for part, (tag, _) in parts.items()}
 
 
@@ -70,13 +70,14 @@ def code_of(parts: Parts) -> str:
 
 
 def older_parts(entries: Iterable[Coded], present: Digests) -> dict[str, list[str]]:
-    """Parts of a spec of which the board has newer code, by fingerprint; entries without such parts are left out.
+    """Find the parts of each entry's spec for which the board has newer code, by fingerprint. Entries without such
+    parts are left out.
 
-    For each part of one tag the present code counts if an entry has it, else that of the entry that was trained last.
-    An entry whose runs do not tell their code has no older parts: nothing shows that its code was another.
+    For each part and tag, the present code counts if an entry has it, else the code of the entry that was trained last.
+    An entry without recorded code has no older parts, because nothing shows that its code differs.
 
     Args:
-        present: the code of this machine's files; empty for the board of a moment.
+        present: digests of this machine's files; empty for the board of a past moment.
     """
     in_order = sorted(entries, key=lambda entry: entry.code_at or BEFORE)
     told: dict[tuple[str, str], list[str]] = {}
@@ -90,7 +91,7 @@ def older_parts(entries: Iterable[Coded], present: Digests) -> dict[str, list[st
 
 
 def differing_parts(one: Parts | None, other: Parts | None) -> list[str]:
-    """Parts of a spec of which two entries of it have different code."""
+    """Parts of a spec that have different code in two entries of this spec."""
     return [part for part in PARTS if (one or {}).get(part) != (other or {}).get(part)]
 
 
@@ -98,7 +99,7 @@ def told_older(entries: Sequence[Sequence[str]]) -> str:
     """Number of entries of older code, in words.
 
     Args:
-        entries: the older parts of each; the first names it.
+        entries: the older parts of each entry; the first of these parts names the entry.
     """
     counts = Counter(NAMES[parts[0]] for parts in entries)
     told = wording.listed([f"{wording.count(number, 'entry')} of an older {name}" for name, number in counts.items()])

@@ -1,4 +1,4 @@
-"""A board as a table: a row for each entry; and all boards together: a row for each method."""
+"""Tables of boards: one board with a row for each entry, and all boards together with a row for each method."""
 
 from normcore.spec.tasks import BENCHMARKS
 from service.http.tables import Column, Table, interval
@@ -6,12 +6,12 @@ from service.leaderboards.schemas import Leaderboard, Overall
 
 FILE_ROW = "A row for each entry."
 FILE_EXAMPLE = '"task","profile","problem","rank","method"\n"permuted_digits","small","7c1f…",1,"layer_norm"\n'
-OVERALL_ROW = "A row for each method; every task has columns, empty where it says nothing of the method."
+OVERALL_ROW = "A row for each method. Every task has columns; they are empty if the method has no time on the task."
 OVERALL_EXAMPLE = '"profile","rank_by","rank","method","area"\n"small","steps_to_target",1,"layer_norm",0.93\n'
 
 
 def board_table(board: Leaderboard) -> Table:
-    """All that a board says of its entries, each with the board that it is on."""
+    """Table of all that a board says about its entries. Each row names the board, too."""
     metrics = [metric.name for metric in BENCHMARKS[board.task].metrics]
     return Table(
         f"{board.task}-{board.profile}",
@@ -69,7 +69,7 @@ def board_table(board: Leaderboard) -> Table:
 
 
 def overall_table(overall: Overall) -> Table:
-    """All that is said of the methods but the curves, which are the shares of the ratios."""
+    """Table of the overall board, without the curves of the methods: these follow from the ratios."""
     return Table(
         f"overall-{overall.profile}",
         (
@@ -88,7 +88,7 @@ def overall_table(overall: Overall) -> Table:
 
 
 def estimate(name: str) -> tuple[Column, ...]:
-    """The columns of a metric over the seeds."""
+    """Columns of a metric's statistics over the seeds."""
     return (
         Column(f"{name}.mean", "number"),
         Column(f"{name}.std", "number"),

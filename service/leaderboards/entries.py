@@ -1,4 +1,4 @@
-"""Keep the entries in step with the runs."""
+"""Keep the stored entries up to date with the runs."""
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
@@ -27,15 +27,15 @@ from service.leaderboards.tables import Entry
 log = logging.getLogger(__name__)
 
 MAX_EXPERIMENTS = 20
-_unreadable = set[str]()  # fingerprints that the log has named
+_unreadable = set[str]()  # fingerprints that were logged already
 
 
 def add(session: Session, run_id: str) -> None:
-    """Count a run that has succeeded; call it once, in the transaction that ends it.
+    """Count a run that has succeeded. Call this once, in the transaction that ends the run.
 
-    An entry is stored as the runs of one code: that of the run that started last. A run of older code is counted as
-    such; the first run of newer code sets the others aside. If this process cannot read the spec, because its options
-    were edited since it started, the entry is left to the scheduler.
+    An entry stores the runs of one code: the code of the run that started last. A run of older code only adds to
+    ``n_older``. The first run of newer code sets the other runs aside. If this process cannot read the spec, because
+    options were edited since the process started, the entry is deleted and left to the scheduler.
     """
     run, experiment = session.execute(_succeeded().where(Run.id == run_id)).one()
     try:
@@ -63,7 +63,7 @@ def add(session: Session, run_id: str) -> None:
 def refresh(session: Session, fingerprint: str) -> None:
     """Pool anew all succeeded trainings of a fingerprint."""
     of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint).order_by(Run.finished_at, Run.id)
-    _lock(session, session.execute(of_fingerprint.limit(1)).one()[1])  # before the runs are read: one may end meanwhile
+    _lock(session, session.execute(of_fingerprint.limit(1)).one()[1])  # before runs are read: one may end meanwhile
     rows = session.execute(of_fingerprint).all()
     _store(session, rows[-1][1], present_of(rows))
 
@@ -72,10 +72,10 @@ class Present(NamedTuple):
     """Present state of an entry.
 
     Attributes:
-        run: one of its runs; all have one code.
-        code_at: when the last of them started.
-        evidence: what they come to.
-        n_older: how many others there are.
+        run: one of the entry's runs; all of these have the same code.
+        code_at: time when the last of these runs started.
+        evidence: evidence of these runs, one result for each seed.
+        n_older: number of succeeded runs of other code.
     """
 
     run: Run
@@ -85,10 +85,10 @@ class Present(NamedTuple):
 
 
 def present_of(rows: Sequence[tuple[Run, Experiment]]) -> Present:
-    """Pool the runs of the code that started last, out of the succeeded runs of one fingerprint.
+    """Pool the runs that have the code of the run that started last.
 
     Args:
-        rows: in the order in which the runs ended.
+        rows: all succeeded runs of one fingerprint, in the order in which they ended.
     """
     runs = codes.counting([run for run, _ in rows], present=None)
     of_code = [row for row in rows if row[0].code == runs[0].code]
@@ -97,7 +97,7 @@ def present_of(rows: Sequence[tuple[Run, Experiment]]) -> Present:
 
 
 def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
-    """The entry of succeeded runs of one fingerprint, in the order in which they ended; nothing is stored."""
+    """Make an entry of the succeeded runs of one fingerprint, in the order in which they ended. Nothing is stored."""
     present = present_of(rows)
     evidence, pooled = present.evidence, [row for row in rows if row[0].code == present.run.code]
     _, experiment = pooled[-1]
@@ -127,10 +127,10 @@ def _parts(spec: ExperimentSpec, run: Run) -> Parts:
 
 
 def rows_of_codes(session: Session, fingerprints: Collection[str], *which: ColumnElement[bool]) -> list[Row]:
-    """Pool the succeeded runs of each of these fingerprints by their code. Nothing is stored.
+    """Pool the succeeded runs of these fingerprints, one row for each fingerprint and code. Nothing is stored.
 
     Args:
-        which: conditions on runs.
+        which: more conditions on the runs.
     """
     runs = _succeeded().where(Experiment.fingerprint.in_(fingerprints), *which)
     of_codes: dict[tuple[str, str | None], list[tuple[Run, Experiment]]] = {}
@@ -140,10 +140,10 @@ def rows_of_codes(session: Session, fingerprints: Collection[str], *which: Colum
 
 
 def refresh_missing(session: Session) -> None:
-    """Pool the results of every fingerprint that has some and no entry, as after a migration that changed entries, or
-    after a run whose worker could not read its spec.
+    """Make the missing entry of every fingerprint that has results but no entry. This happens after a migration that
+    changed entries, or if the worker of a run could not read the spec.
 
-    A spec that cannot be read, as of a plug-in that is not installed, is left off the boards until it can be.
+    A spec that cannot be read, for example without its plug-in, stays off the boards until it can be read.
     """
     some = exists().where(Run.experiment_id == Experiment.id, Run.state == "succeeded")
     of_trainings = select(Experiment.fingerprint).where(Experiment.problem.is_not(None), some)
@@ -158,7 +158,7 @@ def refresh_missing(session: Session) -> None:
 
 
 def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> Evidence:
-    """Evidence of one fingerprint, from its succeeded runs in the order in which they ended."""
+    """Collect the evidence of one fingerprint from its succeeded runs, in the order in which they ended."""
     evidence = Evidence()
     for run, experiment in rows:
         evidence = evidence.and_also(_result(run, experiment))
@@ -193,10 +193,10 @@ def _result(run: Run, experiment: Experiment) -> RunResult:
 
 
 def _time_to_target(run: Run, experiment: Experiment) -> tuple[bool | None, float, float]:
-    """Time at which the run reached its board's target, and whether it did; None if the run had another target.
+    """Tell if a run reached its board's target, and at which step and second; None if the run did not have this target.
 
-    Of a miss, when one stopped looking: at the last evaluation that was below, or, if the run diverged, which is no
-    withdrawal, at the end of its budget.
+    A run that missed the target has the time of its last evaluation below the target. A run that diverged has the end
+    of its budget, because to diverge is not to withdraw.
     """
     result = cast(dict[str, Any], run.result)
     target = BENCHMARKS[experiment.task].profiles[cast(ProfileName, experiment.profile)].training["target"]
@@ -210,7 +210,9 @@ def _time_to_target(run: Run, experiment: Experiment) -> tuple[bool | None, floa
 
 
 def _lock(session: Session, experiment: Experiment) -> None:
-    """Make sure the row is there and ours until the commit, so that two runs that end together both count."""
+    """Create the entry's row if it is missing, and lock it until the commit, so that two runs that end together both
+    count.
+    """
     spec = cast(TrainingSpec, parse(experiment.spec))
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     session.execute(
@@ -241,7 +243,7 @@ def _pool(evidence: Evidence, task: Benchmark) -> Pooled:
 
 
 def _experiments(session: Session, fingerprint: str, code: str | None) -> list[str]:
-    """The newest experiments of a fingerprint, without those that have runs of other code alone."""
+    """Ids of a fingerprint's newest experiments, without experiments that have only succeeded runs of other code."""
     counts = or_(Run.state != "succeeded", Run.code.is_not_distinct_from(code))
     some = exists().where(Run.experiment_id == Experiment.id, counts)
     newest = select(Experiment.id).where(Experiment.fingerprint == fingerprint, some).order_by(Experiment.id.desc())

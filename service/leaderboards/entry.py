@@ -1,7 +1,7 @@
 """Pooling of one fingerprint's results into its entry: plain values in, plain values out.
 
-The unit of evidence is the seed. Runs that repeat a seed repeat its numbers, so one of them counts; otherwise running
-one seed ten times would look like certainty.
+The unit of evidence is the seed. Runs that repeat a seed repeat its numbers, so only one of these runs counts.
+Otherwise one seed that is run ten times would look like certainty.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,19 +20,19 @@ MIXED = "mixed"
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Contribution of one succeeded run.
+    """Result of one succeeded run, as an entry needs it.
 
     Attributes:
-        value: the test value of the task's first metric; None where the run diverged before one was selected.
-        values: of all of its metrics.
-        valid_value: the validation value of the model that was tested.
+        value: test value of the task's first metric; None if the run diverged before a model was selected.
+        values: test values of all of the task's metrics.
+        valid_value: validation value of the model that was tested.
         no_skill: value of a model that ignores its input; None for runs that are older than this field.
-        reached: whether it reached the board's target; None where it had none, or another one.
+        reached: whether the run reached the board's target; None if the run had no target, or another target.
         steps, seconds: time to the target, or the length of the run if it was not reached.
-        max_steps: updates that it might have had.
+        max_steps: largest number of updates that the run may have.
         machine, hardware: see ``machines``.
-        contended: whether something else kept its machine busy, or nobody can tell, so that its seconds say nothing.
-        elsewhere: what other machines gave first for this seed, by machine.
+        contended: whether something else kept the machine busy, or nobody can tell; then the seconds do not count.
+        elsewhere: first numbers of this seed on other machines, by machine.
     """
 
     run_id: str
@@ -54,16 +54,16 @@ class RunResult:
 
     @property
     def numbers(self) -> Numbers:
-        """Numbers that a machine gives again if it trains this seed once more."""
+        """Value and steps. A machine gives the same two numbers if it trains this seed once more."""
         return self.value, self.steps
 
     @property
     def converged(self) -> float | None:
-        """The value, unless the run diverged, whatever it had reached before."""
+        """Test value; None if the run diverged, even if it had reached a value before."""
         return None if self.diverged else self.value
 
     def worth(self, direction: Direction) -> float | None:
-        """The part of a score that the run gives: never worse than a model that ignores its input."""
+        """Value with which the run enters a score: never worse than a model that ignores its input."""
         if self.diverged or self.value is None:
             return self.no_skill
         return worth(self.value, direction, self.no_skill)
@@ -74,9 +74,9 @@ class Evidence:
     """The succeeded runs of one fingerprint and one code.
 
     Attributes:
-        n_runs: how many there are.
-        results: the run of each seed that counts, in the order of the seeds.
-        conflicting_seeds: of which a machine gave different numbers.
+        n_runs: number of these runs.
+        results: the run that counts for each seed, in the order of the seeds.
+        conflicting_seeds: seeds for which the same machine gave different numbers.
     """
 
     n_runs: int = 0
@@ -99,12 +99,13 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A metric over the seeds that converged.
+    """Estimate of a metric over the seeds that converged.
 
     Attributes:
-        std: with n - 1; None of one seed, and of a paper's number.
-        ci95: of the mean; likewise.
-        iqm: the mean of the middle half of all seeds, the diverged ones being worst; from five seeds on.
+        std: standard deviation with n - 1; None for one seed, and for a paper's number.
+        ci95: confidence interval of the mean; None for one seed, and for a paper's number.
+        n: number of seeds that converged; None for a paper's number.
+        iqm: mean of the middle half of all seeds, where seeds that diverged are the worst; None below five seeds.
     """
 
     mean: float
@@ -119,10 +120,10 @@ class PooledTimes:
     """Times to the target over the seeds.
 
     Attributes:
-        median: None if it is not known to be reached.
-        reached: how many did.
-        ci95: of the median; a limit of None is not known.
-        left: the share that has not reached it after each time.
+        median: median time; None if it is not known, because too few seeds reached the target.
+        reached: number of seeds that reached the target.
+        ci95: confidence interval of the median; an upper limit of None is not known.
+        left: pairs of a time and the share of seeds that have not reached the target by then.
     """
 
     median: float | None
@@ -136,15 +137,17 @@ class Pooled:
     """Statistics of an entry that need no other entry.
 
     Attributes:
-        value: of the first metric; None if all seeds diverged.
-        values: of all metrics.
-        valid_value: mean of the validation values, by which one entry of a method is chosen; none counts as worse
-            than ``no_skill``.
-        score: mean of all seeds; none counts as worse than a model that ignores its input, as diverged ones do.
-        contended: how many of the seeds' runs were.
-        hardware: on which most of the others ran; None if there are none.
-        kernel: that all of these had; ``mixed`` if they differ, or if one had several.
-        seconds: on that hardware.
+        value: estimate of the first metric; None if all seeds diverged.
+        values: estimates of all metrics.
+        valid_value: mean of the validation values, which chooses among a method's entries. No validation value counts
+            as worse than ``no_skill``.
+        score: mean of all seeds. A seed that diverged counts as a model that ignores its input, and no other seed
+            counts as worse.
+        contended: number of seeds with a contended run.
+        hardware: hardware on which most of the other seeds ran; None if all seeds have contended runs.
+        kernel: kernel that all runs used; ``mixed`` if the runs differ, or if a run used several kernels.
+        steps: times to the target in steps.
+        seconds: times to the target in seconds, on ``hardware`` only.
         gap: whether the values of the first metric fall into two groups.
     """
 
@@ -167,8 +170,8 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
     """Pool the runs that count.
 
     Args:
-        metrics: of their task; the first one ranks.
-        test_items: how many test items the metric of a name counts (``Benchmark.test_items``).
+        metrics: metrics of the runs' task; the first metric ranks.
+        test_items: function that tells how many test items a metric counts, by its name (``Benchmark.test_items``).
     """
     of_metrics = {metric.name: _value(results, metric, test_items(metric.name)) for metric in metrics}
     first = of_metrics[metrics[0].name]
@@ -196,7 +199,7 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
 
 
 def converged_values(results: Iterable[RunResult]) -> dict[int, float]:
-    """Test values of the seeds that converged."""
+    """Test values of the seeds that converged, by seed."""
     return {run.seed: run.converged for run in results if run.converged is not None}
 
 
@@ -210,12 +213,12 @@ def hardware_of_most_seeds(results: Iterable[RunResult]) -> str | None:
 
 
 def on(hardware: str | None, results: Iterable[RunResult]) -> list[RunResult]:
-    """The runs whose seconds compare: alone on their machine, of this hardware."""
+    """The runs with seconds that compare: on this hardware, and alone on their machine."""
     return [result for result in results if result.hardware == hardware and not result.contended]
 
 
 def times_of(results: Iterable[RunResult], by: TimeUnit) -> dict[int, Run]:
-    """Each seed's time to the target, of those that had it."""
+    """Time to the target by seed. Runs that did not have the board's target are left out."""
     return {
         result.seed: Run(result.steps if by == "steps" else result.seconds, result.reached)
         for result in results
@@ -224,7 +227,7 @@ def times_of(results: Iterable[RunResult], by: TimeUnit) -> dict[int, Run]:
 
 
 def spans_of(results: Iterable[RunResult]) -> dict[int, Time]:
-    """Each seed's time in steps and in seconds."""
+    """Time to the target by seed, in steps and seconds. Runs that did not have the board's target are left out."""
     return {
         result.seed: Time(result.reached, result.steps, result.seconds)
         for result in results
@@ -233,8 +236,8 @@ def spans_of(results: Iterable[RunResult]) -> dict[int, Time]:
 
 
 def kernel_of(runs: Iterable[str | None]) -> str | None:
-    """The kernel that all runs had; ``mixed`` if they differ, or if one had several. Seconds of one kernel say nothing
-    of another's."""
+    """Kernel that all runs used; ``mixed`` if the runs differ, or if a run used several kernels. Seconds of different
+    kernels do not compare."""
     known = {kernel for kernel in runs if kernel is not None}
     alone = known.pop() if len(known) == 1 else None
     return MIXED if known or (alone and " " in alone) else alone
@@ -252,7 +255,7 @@ def no_skill_of(results: Iterable[RunResult]) -> float | None:
 
 
 def estimate(found: Value) -> Estimate | None:
-    """A value as boards show it."""
+    """Estimate of a value, as boards show it; None if no seed converged."""
     return None if found.mean is None else Estimate(found.mean, found.std, found.ci95, found.n, found.iqm)
 
 

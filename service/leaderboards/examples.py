@@ -1,4 +1,4 @@
-"""Example in the description of the API: a board with an entry of one seed, and one with two of a paper's numbers."""
+"""Examples for the API's description: a board with an entry of one seed, and a board with two numbers of a paper."""
 
 from normcore.problem import own_budget, own_problem
 from service.experiments.examples import EXPERIMENT_ID, FINGERPRINT

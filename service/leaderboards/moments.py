@@ -1,4 +1,4 @@
-"""Moments whose board one asks for."""
+"""Query parameter for a moment in the past, at which a board is shown."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -13,7 +13,7 @@ def _passed(moment: datetime) -> datetime:
     """Convert a moment to UTC, as databases have it.
 
     Raises:
-        PydanticCustomError: it is to come, or no year between 1 and 9999 has it there.
+        PydanticCustomError: the moment is in the future, or its year in UTC is not between 1 and 9999.
     """
     try:
         known = moment.astimezone(UTC)

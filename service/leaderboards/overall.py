@@ -1,4 +1,4 @@
-"""Methods over all tasks: how often each is within a factor of the fastest."""
+"""Overall board of methods over all tasks: how often a method is within a factor of the fastest method."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ class Default(NamedTuple):
     """Measurements of the methods' default specs on a task.
 
     Attributes:
-        rows: by method.
-        hardware: that of most.
+        rows: the entry of each method.
+        hardware: hardware on which most of these entries ran.
     """
 
     target: float
@@ -47,7 +47,9 @@ class Default(NamedTuple):
 
 
 def version(session: Session, profile: ProfileName) -> tuple[int, int, str]:
-    """Another one after an edit, and after each run that is added to a board of this profile."""
+    """Version of the overall board. It changes with each edit of the code, and with each run that a board of this
+    profile gets.
+    """
     counts = select(func.count(), func.coalesce(func.sum(Entry.n_runs + Entry.n_older), 0)).where(
         Entry.profile == profile
     )
@@ -56,7 +58,7 @@ def version(session: Session, profile: ProfileName) -> tuple[int, int, str]:
 
 
 def overall(session: Session, profile: ProfileName, rank_by: TimeBy) -> schemas.Overall:
-    """All methods that have an entry of their default spec on a task at this profile, the largest area first."""
+    """Overall board of a profile: all methods with an entry of their default spec on a task, the largest area first."""
     return overall_and_seeds(session, profile, rank_by)[0]
 
 
@@ -93,13 +95,13 @@ def overall_and_seeds(
 
 
 def _counted(row: Row, rank_by: TimeBy) -> int:
-    """Seeds that have a time: of seconds those that were alone on their machine."""
+    """Number of an entry's seeds that have a time. For seconds, only seeds that were alone on their machine count."""
     return sum(rank_by == "steps_to_target" or not result.contended for result in row.results)
 
 
 def _defaults(session: Session, profile: ProfileName) -> dict[str, Default]:
-    """Default entries of each task with a target. Rows that departed from the profile, or are of older code, are not
-    read in full.
+    """Read the entries of default specs, for each task with a target. Entries that differ from the profile, or are of
+    older code, are not read in full.
     """
     columns = select(Entry.fingerprint, Entry.task, Entry.problem, Entry.changes).where(Entry.profile == profile)
     of_tasks: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The papers' numbers as entries."""
+"""Numbers of papers as entries of a board."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -14,8 +14,8 @@ from service.leaderboards.schemas import Entry
 
 
 def published_entries(task: str, problem: str, metric: Metric) -> list[Entry]:
-    """Entries of the papers on a problem. They have test results; a model without them has its validation results,
-    and gets no rank, as results without the board's metric.
+    """Make entries of the papers' results on a problem. An entry shows a model's test results. A model without test
+    results shows its validation results and gets no rank. Results without the board's metric get no rank, either.
     """
     results = _by_problem(task).get(problem, ())
     tested = {result.model for result in results if result.split == "test"}

@@ -40,7 +40,7 @@ READ = [field.name for field in fields(Row)]
 
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
-    """Tasks, profiles and problems that have entries, measured or claimed."""
+    """List the boards (task, profile, problem) that have entries, measured or claimed."""
     entry = tables.Entry
     rows = session.execute(
         select(entry.task, entry.profile, entry.problem, entry.options, func.count(), func.sum(entry.n_runs)).group_by(
@@ -73,7 +73,9 @@ def _without_entries(task: str, profile: str, id: str, options: Mapping[str, Any
 
 
 def version(session: Session, task: str, profile: ProfileName) -> tuple[int | str, ...]:
-    """Another one after an edit, and after each run or result that a task's boards at this profile get or lose."""
+    """Version of a task's boards at this profile. It changes with each edit of the code, and with each run or submitted
+    result that one of these boards gets or loses.
+    """
     entry = tables.Entry
     counts = select(func.count(), func.coalesce(func.sum(entry.n_runs + entry.n_older), 0))
     n_entries, n_runs = session.execute(counts.where(entry.task == task, entry.profile == profile)).one()
@@ -84,12 +86,12 @@ class Asked(NamedTuple):
     """Request for a board.
 
     Attributes:
-        problem: its id; the profile's own if None.
+        problem: id of the problem; None for the profile's own.
         baseline: the method that speed-ups are measured against.
         published: whether the papers' numbers are ranked among the measured ones.
-        over_budget: whether entries are ranked that had more than the board's budget.
-        best: one entry a method, chosen by validation.
-        older: whether what is of older code is shown, too.
+        over_budget: whether entries that had more than the board's budget are ranked.
+        best: whether only one entry of each method is shown, chosen by validation.
+        older: whether entries of older code are shown, too.
     """
 
     task: str
@@ -104,10 +106,10 @@ class Asked(NamedTuple):
 
 
 def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -> schemas.Leaderboard:
-    """All entries of one problem of a known benchmark at one profile, best first.
+    """Make the board of one problem of a known benchmark at one profile, best entry first.
 
     Args:
-        as_of: the moment whose board it is; now if None.
+        as_of: the moment at which the board is shown; None for now.
 
     Raises:
         Invalid: there is no such problem on this board.
@@ -150,11 +152,11 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
 
 
 class Rows(NamedTuple):
-    """A board before it is ranked.
+    """Entries of a board before they are ranked.
 
     Attributes:
-        shown: its entries.
-        older: entries that it sets aside, as it has newer code of a part that they share with others.
+        shown: entries that the board shows.
+        older: entries that the board sets aside, because it has newer code of a part that they share with others.
     """
 
     shown: list[Row]
@@ -168,13 +170,13 @@ def rows_of_board(session: Session, task: str, profile: str, problem: str) -> Ro
 
 
 def rows_of(session: Session, fingerprints: Collection[str]) -> dict[str, Row]:
-    """Entries by fingerprint, each of the code that its board shows; a fingerprint without an entry is left out."""
+    """Read entries by fingerprint, each with the code that its board shows. Fingerprints without entry are left out."""
     found = _rows(session, [tables.Entry.fingerprint.in_(fingerprints)], PRESENT.digests())
     return {row.fingerprint: row for row in found}
 
 
 def older_on_board(session: Session, task: str, profile: str, problem: str) -> dict[str, list[str]]:
-    """The entries that a board sets aside, by fingerprint, with the parts of which it has newer code."""
+    """Find the entries that a board sets aside, by fingerprint, and the parts for which the board has newer code."""
     entry, present = tables.Entry, PRESENT.digests()
     columns = select(entry.fingerprint, entry.code, entry.n_older, entry.parts, entry.code_at)
     stored = [_Code(*row) for row in session.execute(columns.where(*_on_board(task, profile, problem)))]
@@ -187,7 +189,7 @@ def older_on_board(session: Session, task: str, profile: str, problem: str) -> d
 
 
 class _Code(NamedTuple):
-    """Code that an entry tells."""
+    """Code of a stored entry, see ``Row``."""
 
     fingerprint: str
     code: str | None
@@ -213,10 +215,11 @@ def _on_board(task: str, profile: str, problem: str) -> list[ColumnElement[bool]
 
 
 def _rows(session: Session, which: Sequence[ColumnElement[bool]], present: Digests) -> list[Row]:
-    """Entries in the order of their fingerprints. Core's rows: looking names up in SQLAlchemy's took a third of the
-    time of a board of a thousand entries.
+    """Read entries in the order of their fingerprints. Columns are read by position: looking up their names in
+    SQLAlchemy's rows took a third of the time of a board of a thousand entries.
 
-    An entry is stored as the runs of the code that was trained last. After an undo, the runs of the present code count.
+    A stored entry has the runs of the code that was trained last. If the code was edited back since, the runs of the
+    present code count.
     """
     entry = table_of(tables.Entry).c
     found = session.execute(select(*(entry[name] for name in READ)).where(*which).order_by(entry.fingerprint))
@@ -234,7 +237,7 @@ def _in_place_of(stored: Row, present: Row | None) -> Row:
 
 
 def _undone(session: Session, rows: Sequence[Row | _Code], present: Digests) -> dict[str, str]:
-    """Entries whose newest code was edited back to code that they have runs of, and that code, by fingerprint."""
+    """Find entries whose code was edited back to older code that they have runs of: the older code, by fingerprint."""
     wanted = {
         row.fingerprint: code
         for row in rows
@@ -253,7 +256,7 @@ def _undone(session: Session, rows: Sequence[Row | _Code], present: Digests) -> 
 
 
 def _of_other_code(session: Session, rows: Sequence[Row]) -> list[Older]:
-    """The runs that these entries set aside, as rows of their own."""
+    """Pool the runs of other code that these entries set aside, one row for each code."""
     shown = {row.fingerprint: row for row in rows if row.n_older}
     found = entries.rows_of_codes(session, shown)
     return [
@@ -264,7 +267,7 @@ def _of_other_code(session: Session, rows: Sequence[Row]) -> list[Older]:
 
 
 def seeds_of(session: Session, fingerprints: Collection[str]) -> dict[str, Sequence[RunResult]]:
-    """The run of each seed that counts, of entries that are stored."""
+    """Read the runs that count of stored entries, one run for each seed, by fingerprint."""
     return {fingerprint: row.results for fingerprint, row in rows_of(session, fingerprints).items()}
 
 
@@ -291,7 +294,7 @@ def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas
     """The profile's own problem, and all others that have entries or submitted results."""
     own, entry = own_problem(task, profile), tables.Entry
     here = (entry.task == task, entry.profile == profile)
-    others = set(session.scalars(select(entry.problem).where(*here).distinct())) - {own.id}  # which the index holds
+    others = set(session.scalars(select(entry.problem).where(*here).distinct())) - {own.id}  # columns of the index
     options = {
         id: session.scalars(select(entry.options).where(*here, entry.problem == id).limit(1)).one()
         for id in sorted(others)
@@ -302,7 +305,7 @@ def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas
 
 
 def shown_problem(task: str, profile: str, id: str, options: Mapping[str, Any]) -> schemas.Problem:
-    """A problem with its title and what there is to know of it."""
+    """Problem with its title and note, as boards show it."""
     own: Problem = own_problem(task, cast(ProfileName, profile))
     named = title(options, own) if id == own.id or options != own.options else f"other data ({id})"
     return schemas.Problem(id=id, title=named, options=dict(options), note=note(task, options))

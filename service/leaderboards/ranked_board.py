@@ -1,4 +1,4 @@
-"""Ranked board, from its rows to its entries. Nothing is read here."""
+"""Ranking of a board: from its rows to its entries. Nothing is read from the database here."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,10 +29,10 @@ class Row:
     """A measured entry before it is ranked.
 
     Attributes:
-        code: of the spec's own parts; None if its runs do not tell.
-        n_older: succeeded runs of other code, which do not count.
-        parts: see ``codes``.
-        code_at: when the newest of its runs started.
+        code: digest of the code of the spec's own parts; None if the runs did not record it.
+        n_older: number of succeeded runs of other code, which do not count.
+        parts: tag and digest of each part of the spec, see ``codes``.
+        code_at: time when the newest run of this entry started.
     """
 
     fingerprint: str
@@ -53,18 +53,18 @@ class Row:
 
 
 class Older(NamedTuple):
-    """A row of older code, and the parts of its spec that are older."""
+    """A row of older code, and the parts of its spec for which the board has newer code."""
 
     row: Row
     parts: list[str]
 
 
 class Rules(NamedTuple):
-    """Rules of a board, as they were asked for.
+    """Rules of a board, as the request asks for them.
 
     Attributes:
-        budget: examples that a training may see to be ranked.
-        rank_over_budget: whether entries that saw more get ranks, too.
+        budget: number of examples that a ranked training may see.
+        rank_over_budget: whether entries that saw more examples get ranks, too.
     """
 
     metric: Metric
@@ -75,7 +75,11 @@ class Rules(NamedTuple):
 
 
 def best_of_each_method(rows: Sequence[Row], metric: Metric, budget: int) -> dict[str, int]:
-    """The fingerprint of each method's entry with the best validation value within the budget, and of how many."""
+    """Choose for each method the entry with the best validation value, among its entries within the budget.
+
+    Returns:
+        For each chosen entry, by fingerprint, the number of entries among which it was chosen.
+    """
     best: dict[str, Row] = {}
     counts: dict[str, int] = {}
     for row in rows:
@@ -102,7 +106,7 @@ class _Scale(NamedTuple):
     """Sort key of a board, and the entries that it ranks.
 
     Attributes:
-        tau_steps, tau_seconds: up to where times are averaged.
+        tau_steps, tau_seconds: times at which restricted means cut longer times.
     """
 
     rules: Rules
@@ -111,7 +115,7 @@ class _Scale(NamedTuple):
     tau_seconds: float | None
 
     def counts(self, row: Row) -> bool:
-        """Tell if others are ranked against the row."""
+        """Tell if the row takes part in the ranking: within the budget, and by seconds on the board's hardware."""
         return row.budget <= self.rules.budget and self.compares(row)
 
     def compares(self, row: Row) -> bool:
@@ -143,6 +147,7 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Se
     ranks do not change.
 
     Args:
+        beside: entries from elsewhere: papers' numbers and submitted results.
         older: rows of older code, which get no rank.
     """
     scale = _scale(rows, rules)
@@ -171,7 +176,7 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Se
 
 
 def _sorted_by(entry_and_key: tuple[Entry, Key | None]) -> tuple[Any, ...]:
-    """Sort key: by rank, and entries without a rank last. Within a rank the better comes first, and of equals those
+    """Sort key: by rank, and entries without a rank last. Within a rank the better entry comes first, and equal entries
     of one tie group stand together.
     """
     entry, key = entry_and_key
@@ -192,7 +197,7 @@ def _baselines(rows: Sequence[Row], rules: Rules) -> dict[str, Row]:
 
 
 def _speedups(rows: Sequence[Row], baselines: Mapping[str, Row], rules: Rules) -> dict[str, Speedup]:
-    """Speed-ups by fingerprint, of the entries whose setting has a baseline."""
+    """Speed-ups by fingerprint, for the entries that have a baseline in their setting."""
     compared = [(baselines[row.setting], row) for row in rows if row.setting in baselines]
     of_all = speedups([(spans_of(against.results), spans_of(row.results)) for against, row in compared])
     steps = {row.fingerprint: found for (_, row), found in zip(compared, of_all, strict=True)}
@@ -214,7 +219,7 @@ def _all_timed(row: Row) -> bool:
 
 
 def _timed(against: Row, row: Row) -> tuple[Mapping[int, Time], Mapping[int, Time]]:
-    """Times of the two entries' runs whose seconds compare."""
+    """Times of two entries by seed, only from runs with seconds that compare."""
     hardware = row.pooled.hardware
     return spans_of(on(hardware, against.results)), spans_of(on(hardware, row.results))
 

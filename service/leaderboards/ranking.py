@@ -16,18 +16,18 @@ RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
 def placed_by_value(
     keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction
 ) -> Sequence[Place]:
-    """Entries by their scores, told apart by the values of the seeds that converged."""
+    """Places of entries by score. Their differences are tested on the values of the seeds that converged."""
     return ordered_by_value(keys, results, direction).places
 
 
 def ordered_by_value(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction) -> Board:
-    """Order as ``placed_by_value`` computes it, with the entries above each entry, and how sure that is."""
+    """Order of entries by score: places as in ``placed_by_value``, and the p-value and result for every two entries."""
     values = [converged_values(own) for own in results]
     return board(keys, direction, pairs(values))
 
 
 def placed_by_time(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], by: TimeUnit) -> Sequence[Place]:
-    """Entries by their times to the target, told apart by those of the seeds."""
+    """Places of entries by time to the target. Their differences are tested on the times of the seeds."""
     return board(keys, "minimize", time_pairs([times_of(own, by) for own in results])).places
 
 
@@ -41,13 +41,13 @@ def key_of_time(times: PooledTimes, tau: float | None) -> Key | None:
 
 
 def tau_of_steps(results: Sequence[Sequence[RunResult]]) -> float | None:
-    """Up to where steps are averaged: what every entry might have had."""
+    """Number of steps at which restricted means cut longer times: the smallest ``max_steps`` of any run."""
     return min((float(run.max_steps) for own in results for run in own), default=None)
 
 
 def tau_of_seconds(results: Sequence[Sequence[RunResult]]) -> float | None:
-    """Up to where seconds are averaged: as long as every entry was watched whose runs miss the target; without misses,
-    the longest time."""
+    """Seconds at which restricted means cut longer times: the longest time of each entry with a seed that missed the
+    target, and of these the smallest. If no seed missed the target, the longest of all times."""
     of_entries = [times_of(own, "seconds").values() for own in results]
     watched = [max(run.time for run in own) for own in of_entries if not all(run.reached for run in own)]
     return min(watched) if watched else max((run.time for own in of_entries for run in own), default=None)

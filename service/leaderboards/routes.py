@@ -33,7 +33,7 @@ router = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
 
 @router.get("", responses=answers(examples.LEADERBOARDS))
 def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
-    """Tasks, profiles and problems that have entries, measured or claimed."""
+    """List the boards (task, profile, problem) that have entries, measured or claimed."""
     with db.snapshot() as session:
         return LeaderboardList(items=queries.leaderboards(session))
 
@@ -49,11 +49,11 @@ def get_overall(
     format: WantedFormat,
     profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: Annotated[
-        TimeBy, Query(description="Whose medians are held beside each other.", examples=["seconds_to_target"])
+        TimeBy, Query(description="The times whose medians are compared.", examples=["seconds_to_target"])
     ] = "steps_to_target",
 ) -> Response:
-    """Performance profiles over all tasks: how often a method's default spec is within a factor of the fastest, and the
-    area beneath (Dolan and More 2002, Dahl et al. 2023)."""
+    """Performance profiles over all tasks: how often a method's default spec is within a factor of the fastest method,
+    and the area under this curve (Dolan and More 2002, Dahl et al. 2023)."""
     with parts.db.snapshot() as session:
         if format != "json":
             return as_file(overall_table(overall.overall(session, profile, rank_by)), format)
@@ -99,37 +99,35 @@ def get_leaderboard(
     published: Annotated[
         bool,
         Query(
-            description="Rank the papers' numbers among the measured ones: their own, and those that they quote.",
+            description="Also rank the numbers of papers, both a paper's own and those that it quotes.",
             examples=[True],
         ),
     ] = False,
     over_budget: Annotated[
         bool,
-        Query(
-            description="Rank entries that had more than the board's budget among those that had not.", examples=[True]
-        ),
+        Query(description="Also rank entries that had more than the board's budget.", examples=[True]),
     ] = False,
     entries: Annotated[
         Literal["all", "best"],
-        Query(description="`best`: one entry a method, that with the best validation value.", examples=["best"]),
+        Query(description="`best`: one entry per method, the one with the best validation value.", examples=["best"]),
     ] = "all",
     code: Annotated[
         Literal["present", "all"],
         Query(
-            description="`all`: also what is of older code, as entries without a rank.",
+            description="`all`: also show entries of older code, without a rank.",
             examples=["all"],
         ),
     ] = "present",
     as_of: Annotated[
         Moment | None,
-        Query(description="The board of this moment; now if omitted.", examples=["2026-11-25T12:00:00Z"]),
+        Query(description="Show the board of this moment; if omitted, of now.", examples=["2026-11-25T12:00:00Z"]),
     ] = None,
 ) -> Response:
-    """Ranked entries: every succeeded run that shares a fingerprint, pooled over seeds."""
+    """Ranked entries of a board. An entry pools all succeeded runs that share a fingerprint, over their seeds."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
     if as_of is not None and code == "all":
-        wrong = "a board of a moment has the code of that moment alone; leave out code or as_of"
+        wrong = "a board of a past moment shows the code of that moment only; leave out code=all or as_of"
         raise Invalid([SpecError(("code",), wrong, "contradiction")])
     asked = queries.Asked(
         task, profile, problem, rank_by, baseline, published, over_budget, entries == "best", code == "all"

@@ -17,13 +17,13 @@ from service.statistics.values import Interval
 
 @dataclass(slots=True)
 class TimeToTarget:
-    """Over the seeds; one that never got there is known to take longer than it was watched.
+    """Times to the target over the seeds. A seed that never reached it took longer than the time it was watched.
 
     Attributes:
-        median: None if it is not known to be reached.
-        reached: how many did.
-        ci95: of the median; a limit of None is not known.
-        restricted_mean: of the times up to ``tau``, which is one for a board.
+        median: median time; None if it is not known, because too few seeds reached the target.
+        reached: number of seeds that reached the target.
+        ci95: confidence interval of the median; an upper limit of None is not known.
+        restricted_mean: mean of the times, each cut at ``tau``. All entries of a board have the same ``tau``.
     """
 
     median: float | None
@@ -35,12 +35,15 @@ class TimeToTarget:
 
 @dataclass(slots=True)
 class Speedup:
-    """Speed-up to the target over the baseline; geometric means over the seeds.
+    """Speed-up to the target: the baseline's time divided by the entry's, as geometric means over the seeds.
 
     Attributes:
-        seconds: on one hardware with one kernel, of runs that were alone on their machine.
-        ci95: of the seconds on a board by seconds, else of the steps.
-        bound: whether a missed target makes the ratios bounds.
+        baseline: name of the baseline's method.
+        steps: speed-up in steps.
+        seconds: speed-up in seconds, if both ran on one hardware with one kernel. Only runs that were alone on their
+            machine count.
+        ci95: confidence interval of ``seconds`` on a board by seconds, else of ``steps``.
+        bound: whether the ratios are only bounds, because a seed missed the target; None if they are exact.
     """
 
     baseline: str
@@ -52,43 +55,45 @@ class Speedup:
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """All succeeded runs that share a fingerprint; or a paper's number, which has a mean only; or a submitted result,
-    which has the values of its seeds.
+    """Entry of a board: all succeeded runs that share a fingerprint, or a number of a paper (only a mean), or a
+    submitted result (with the values of its seeds).
 
     Attributes:
-        rank: None if it had more than the board's budget, and of a board by seconds if it ran on other hardware; a
-            paper's number or a submitted result is ranked among the measured ones, and moves none of them. One of
-            validation data has no rank, nor has one without the board's metric.
-        rank_ci: the ranks that it may truly have, 95% for all entries of the board at once.
-        tie_group: the first entry of a group is better than that of the next; those of one group cannot be told apart
-            from its first.
-        split: the data that a paper's numbers are of; ours are of the test data.
-        method: None for a paper's number of a model that no method of ours describes.
-        name: the method with every option in which the spec differs from the profile; of a paper its model and where
-            the number stands, of a submitted result also its state. No two measured entries of a board share one.
-        result_id, state, provenance: of a submitted result; it is claimed until runs of this service agree.
-        citation, model: where the number stands, and what the paper calls its model.
-        origin: the work that the paper quotes the number from; None if the number is its own.
-        note: what else to know of a paper's number.
-        budget: examples that a training may see.
-        kernel: the implementation that its runs had, ``reference`` or ``fused``; ``mixed`` if they differ, which its
-            seconds then are, too. None for a paper's number.
-        hardware: that its seconds were spent on.
-        diverged_ci95: of the share of seeds that diverge.
-        score: what ranks: the mean over all seeds. A seed that diverged is worth what a model gets that ignores its
-            input, and no other seed counts as worse than that. None if all diverged.
+        rank: None if the entry had more than the board's budget, if it ran on other hardware (on a board by seconds),
+            if its numbers are of validation data, or if it lacks the board's metric. Papers' numbers and submitted
+            results get the rank that they would have; the ranks of measured entries do not change.
+        rank_ci: lowest and highest rank that the entry may truly have, 95% for all entries of the board at once.
+        tie_group: number of the entry's tie group. The first entry of a group is surely better than the first entry of
+            the next group. No entry of a group is surely worse than the group's first.
+        split: the data that the numbers are of, test or validation data; measured numbers are of test data.
+        method: None for a paper's number of a model that no method of this service describes.
+        name: the method with every option in which the spec differs from the profile. For a paper: the model and the
+            citation. For a submitted result: also its state. All measured entries of a board have different names.
+        result_id, state, provenance: known for a submitted result only; its state is ``claimed`` until runs of this
+            service agree.
+        citation, model: where a paper's number stands, and the paper's name of the model.
+        origin: the work from which the paper quotes the number; None if the number is the paper's own.
+        note: remark on a paper's number.
+        budget: number of examples that a training may see.
+        kernel: implementation that the runs used, ``reference`` or ``fused``; ``mixed`` if the runs differ, so that
+            their seconds do not compare. None for a paper's number.
+        hardware: hardware on which the entry's seconds were spent.
+        diverged_ci95: confidence interval of the share of seeds that diverge.
+        score: the number that ranks: the mean over all seeds. A seed that diverged has the value of a model that
+            ignores its input, and no other seed counts as worse than this value. None if all seeds diverged.
         gap: whether the values of the seeds fall into two groups: some seeds did not take off, and no interval of the
             mean holds for such values.
-        valid_value: the mean validation value of the seeds, which chooses among settings; None if all diverged.
-        values: all of the task's metrics, of a paper's model those that it gives.
-        conflicting_seeds: of which one machine gave different numbers.
-        contended: how many seeds ran while something else kept their machine busy; their seconds do not count.
-        code: digest of the code of the spec's own parts that its runs have in common; None if they do not tell.
-        n_older: succeeded runs of older code. They do not count here; ``code=all`` shows them.
+        valid_value: the mean validation value of the seeds, which chooses among settings; None if all seeds diverged.
+        values: values of all of the task's metrics; for a paper, of the metrics that it reports.
+        conflicting_seeds: seeds for which the same machine gave different numbers.
+        contended: number of seeds that ran while something else kept their machine busy; their seconds do not count.
+        code: digest of the code of the spec's own parts, common to all runs of the entry; None if the runs did not
+            record it.
+        n_older: number of succeeded runs of older code. They do not count here; ``code=all`` shows them.
         of_older_code: whether the board sets the entry aside, because it has newer code; such an entry has no rank.
-        older_parts: the parts of its spec of which the board has newer code: ``task``, ``model``, ``optimizer``,
-            ``norm``.
-        best_of: of how many entries of its method it was chosen, by its validation value.
+        older_parts: the parts of the entry's spec for which the board has newer code: ``task``, ``model``,
+            ``optimizer``, ``norm``.
+        best_of: number of entries of this method from which this one was chosen, by validation value.
     """
 
     rank: int | None = None
@@ -148,7 +153,8 @@ class Problem:
     """Problem that the entries of a board share: the task's own options, and its data.
 
     Attributes:
-        note: why its results compare with nothing published, if its data is a part of a data set.
+        note: why results on this problem do not compare with published results, if the data is only a part of a data
+            set; else None.
     """
 
     id: str
@@ -159,7 +165,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Verdict of a board, in words: a claim, and its evidence."""
+    """Verdict on a board, in words: a claim, and the evidence for it (``detail``)."""
 
     claim: str
     detail: str
@@ -167,10 +173,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """Entries that a board leaves out: of a part that they share with others it has newer code.
+    """Entries that a board leaves out, because it has newer code of a part that they share with other entries.
 
     Attributes:
-        detail: how many there are of which part, in words.
+        detail: sentence that tells how many entries have older code of which part.
     """
 
     n_entries: int
@@ -179,15 +185,15 @@ class SetAside:
 
 @dataclass(slots=True)
 class Leaderboard:
-    """One problem of a task at one size, best first.
+    """Board of one problem of a task at one profile, the best entry first.
 
     Attributes:
-        problems: all that have a board here, the profile's own first.
-        budget: examples that a training may see to be ranked.
-        hardware: on which most entries ran; a board by seconds ranks these alone.
-        as_of: the moment whose board it is; None for now.
-        set_aside: entries of an older task, model, optimizer or method; None if there is none.
-        verdict: who wins, and how sure that is, of the entries shown; None if there is no entry.
+        problems: all problems of the task and profile that have a board, the profile's own first.
+        budget: number of examples that a ranked training may see.
+        hardware: hardware on which most entries ran; a board by seconds ranks only these entries.
+        as_of: the moment at which the board is shown; None for now.
+        set_aside: entries with older code of the task, model, optimizer or method; None if there are no such entries.
+        verdict: which of the shown entries wins, and how sure that is; None if there is no entry.
     """
 
     task: str
@@ -213,11 +219,11 @@ LEADERBOARD = TypeAdapter(Leaderboard)
 
 @dataclass(slots=True)
 class RankedTask:
-    """A task that somebody has reached the target of.
+    """A task with a target that at least one method has reached.
 
     Attributes:
         least: the median time of the fastest method.
-        hardware: on which seconds were spent; null where updates are counted.
+        hardware: hardware on which the seconds were spent; null on a board by steps.
     """
 
     task: str
@@ -228,7 +234,7 @@ class RankedTask:
 
 @dataclass(slots=True)
 class LeftOut:
-    """A task that says nothing of any method, and why."""
+    """A task that does not count in the overall board, and the reason."""
 
     task: str
     reason: Literal["no target", "no entries", "target not reached"]
@@ -236,16 +242,17 @@ class LeftOut:
 
 @dataclass(slots=True)
 class MethodProfile:
-    """Performance profile of a method: how often it is within a factor of the fastest.
+    """Performance profile of a method: how often the method is within a factor of the fastest method.
 
     Attributes:
-        rank: 1 + the methods with a larger area.
-        area: beneath the profile from a factor of 1 to 4; 1 if it is the fastest of all tasks.
-        fastest: tasks of which it is.
-        times: its median to each task's target; null if it does not reach it in half of its seeds, or was not tried.
-        ratios: to the fastest; null likewise.
-        profile: factors, and the share of the tasks in which it is within them.
-        untried: tasks of which it has no entry.
+        rank: 1 + the number of methods with a larger area.
+        area: area under the profile from a factor of 1 to 4, scaled: 1 for a method that is the fastest on all tasks.
+        fastest: number of tasks on which the method is the fastest.
+        times: the method's median time to each task's target; null if the method does not reach the target in half of
+            its seeds, or has no entry.
+        ratios: each of these times divided by the fastest method's; null where the time is null.
+        profile: pairs of a factor and the share of the tasks on which the method is within this factor.
+        untried: tasks on which the method has no entry.
     """
 
     rank: int
@@ -260,12 +267,12 @@ class MethodProfile:
 
 @dataclass(slots=True)
 class Overall:
-    """Methods over all tasks at one size, by the times of their default specs.
+    """Overall board: methods over all tasks at one profile, by the times of their default specs.
 
     Attributes:
-        widest: the factor beyond which a method gains nothing.
-        caution: what not to conclude.
-        flips: pairs of methods that stand the other way round if they are held beside each other alone.
+        widest: largest factor that counts: a slower method gains nothing on the task.
+        caution: sentence that says what not to conclude.
+        flips: pairs of methods whose order changes if the two are compared without other methods.
     """
 
     profile: str
@@ -282,7 +289,7 @@ OVERALL = TypeAdapter(Overall)
 
 
 class LeaderboardSummary(BaseModel):
-    """A board that has entries: ``n_entries`` of runs of this service, ``n_claims`` that were measured elsewhere."""
+    """Summary of a board: ``n_entries`` entries of this service's runs, ``n_claims`` results measured elsewhere."""
 
     task: str
     profile: str
@@ -293,7 +300,7 @@ class LeaderboardSummary(BaseModel):
 
 
 class LeaderboardList(BaseModel):
-    """All leaderboards there are, in one page."""
+    """All leaderboards, in one page."""
 
     items: list[LeaderboardSummary]
     next_cursor: None = None

@@ -4,14 +4,14 @@ from service import wording
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.schemas import Entry
 
-FEWEST = 3  # seeds of an entry, below which no order is told
-BETTER = 5  # that are asked for, where there are too few
-TESTED = 2  # seeds of each of two entries, below which nothing compares them
+FEWEST = 3  # seeds that an entry needs to be ranked in a verdict
+BETTER = 5  # seeds that a verdict recommends
+TESTED = 2  # seeds that each of two entries needs for any test of their difference
 NEEDED = f"{FEWEST} seeds each are the least that tells anything, {BETTER} are better"
 
 
 def that_count(entry: Entry, rank_by: RankBy) -> int:
-    """The seeds that count on a board. For seconds these are the seeds that were alone on their machine."""
+    """Number of an entry's seeds that count on a board. For seconds, only seeds alone on their machine count."""
     return entry.n_seeds - (entry.contended if rank_by == "seconds_to_target" else 0)
 
 
@@ -21,5 +21,5 @@ def has_too_few(entry: Entry, rank_by: RankBy = "metric") -> bool:
 
 
 def counted(seeds: int) -> str:
-    """The seeds of those that are needed: 1 of 3 seeds."""
+    """Number of seeds, out of the seeds that are needed, in words: 1 of 3 seeds."""
     return f"{seeds} of {wording.count(FEWEST, 'seed')}"

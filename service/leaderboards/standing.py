@@ -11,12 +11,12 @@ from service.leaderboards.seeds import has_too_few
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An entry's place.
+    """Standing of an entry on its board.
 
     Attributes:
-        rank: the board's own; None of an entry that is not ranked, and of one whose runs all diverged.
-        shared_rank: the first rank of its tie group, which all of the group share.
-        tied_with: names of the others of its group that have seeds enough to be ranked.
+        rank: the entry's rank on the board; None if it is not ranked, or if all of its runs diverged.
+        shared_rank: the first rank of the entry's tie group, which all entries of the group share.
+        tied_with: names of the other entries of the tie group that have enough seeds to be ranked.
     """
 
     rank: int | None
@@ -25,7 +25,7 @@ class Standing:
 
 
 def standing_of(board: Leaderboard, entry: Entry) -> Standing:
-    """The place of an entry of this board."""
+    """Look up the standing of an entry on this board."""
     if entry.score is None or entry.rank is None:
         return Standing(None, None, [])
     if entry.tie_group is None or has_too_few(entry, board.rank_by):

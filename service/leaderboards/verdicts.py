@@ -11,13 +11,13 @@ from service.statistics.differences import pair
 from service.statistics.times import TimeUnit, time_pair
 from service.statistics.values import Limits
 
-FEWEST_TASKS = 3  # below which no method is said to win overall
+FEWEST_TASKS = 3  # tasks without which the verdict names no overall winner
 
-Seeds = Mapping[str, Sequence[RunResult]]  # by fingerprint
+Seeds = Mapping[str, Sequence[RunResult]]  # the runs that count, by fingerprint
 
 
 def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
-    """Verdict on a board's measured entries; None if it has no entry at all."""
+    """Verdict on a board's measured entries; None if the board has no entry at all."""
     measured = [entry for entry in board.entries if entry.source == "measured"]
     ranked = [entry for entry in measured if entry.tie_group is not None]
     if not measured:
@@ -36,7 +36,7 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
     """Verdict on the best of the entries that have enough seeds.
 
     Args:
-        untested: how many others nothing was held against.
+        untested: number of other entries that have too few seeds for any test.
     """
     first, *others = enough
     if not others:
@@ -61,7 +61,7 @@ def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
 
 
 def _besides(board: Leaderboard, found: Verdict, few: Sequence[Entry]) -> Verdict:
-    """The verdict of those with seeds enough, and who is not among them."""
+    """Verdict on the entries with enough seeds, followed by the names of the entries with too few seeds."""
     left_out = [f"{entry.name} ({counted(that_count(entry, board.rank_by))})" for entry in few]
     return Verdict(
         f"Of the entries with {FEWEST} seeds or more, {found.claim}",
@@ -70,7 +70,7 @@ def _besides(board: Leaderboard, found: Verdict, few: Sequence[Entry]) -> Verdic
 
 
 def ties(board: Leaderboard) -> list[str]:
-    """Each group of entries that cannot be told apart, in words."""
+    """Sentence for each tie group of several entries: no difference between them is shown."""
     groups: dict[int, list[Entry]] = {}
     for entry in board.entries:
         if entry.tie_group is not None and not has_too_few(entry, board.rank_by):
@@ -139,7 +139,7 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
 
 
 def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> str:
-    """The times of the two best, each with its interval, and how sure their order is."""
+    """Times of the two best entries in words, each with its interval, and the p-value of their difference."""
     by: TimeUnit = "steps" if board.rank_by == "steps_to_target" else "seconds"
     own = [times_of(seeds.get(entry.fingerprint or "", ()), by) for entry in (first, second)]
     found = time_pair(*own)
@@ -173,7 +173,7 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
 
 
 def nobody_wins(tasks: Sequence[str]) -> Verdict:
-    """Verdict for tasks whose entries all diverged, whatever they had reached before."""
+    """Verdict on tasks whose entries all diverged. What an entry reached before it diverged does not count."""
     return Verdict(
         f"All entries of {wording.listed(tasks)} diverged:", "none has a finite result, so nobody wins overall."
     )
@@ -183,7 +183,7 @@ def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | Non
     """Verdict on the overall board: the method that is nearly the fastest most often; None without entries.
 
     Args:
-        seeds: of each method the fewest that a time of it is of.
+        seeds: for each method, the smallest number of seeds behind one of its times.
     """
     if not overall.methods or not overall.tasks:
         return None

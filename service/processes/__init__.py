@@ -1,1 +1,3 @@
-"""The processes of the service: the API, the scheduler, both with workers on one machine, and what each does first."""
+"""The processes of the service: the API, the scheduler, or both with workers on one machine; and the first steps of
+each.
+"""

@@ -11,15 +11,16 @@ from service.settings import Settings
 def up(
     settings: Settings, host: str, port: int, workers: int, device: str | None, ready: Callable[[int], None]
 ) -> None:
-    """Run everything until SIGTERM or SIGINT.
+    """Run the API, the scheduler and the workers until SIGTERM or SIGINT.
 
     Args:
-        workers: runs that train at the same time; each keeps one core busy.
+        workers: number of runs that train at the same time; each keeps one core busy.
         device: ``cpu``, ``cuda:0``, …; None lets each worker choose.
         ready: called with the port once the socket listens; port 0 means any free one.
 
     Raises:
-        StartupError: the data directory is in use, no worker can work here, or see ``service.processes.startup``.
+        StartupError: the data directory is in use, no worker can work here, or a cause in
+            ``service.processes.startup``.
     """
     exit_on_signals()
     with sole_use(settings.data_dir):
@@ -36,4 +37,4 @@ def up(
             supervisor.stop()
             db.close()
     if supervisor.refused:
-        raise StartupError("no worker can work here; it says why above")
+        raise StartupError("no worker can work here; the messages above say why")

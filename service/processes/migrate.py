@@ -1,4 +1,4 @@
-"""Bring the database up to date, one process at a time."""
+"""Migration of the database to the present version, by one process at a time."""
 
 import time
 from collections.abc import Iterator
@@ -18,13 +18,13 @@ from service.upgrade import has_old_specs, upgrade_specs
 
 ADVISORY_LOCK = 0x6E6F726D  # "norm"; any number, the same in every process
 STATEMENT_SECONDS = 3600.0  # for one statement of a migration, such as to copy a large table
-WAIT_SECONDS = 0.2  # between two looks at whether another process has done it
+WAIT_SECONDS = 0.2  # between two tries to get the lock of another process
 
 
 def migrate(db: Database, revision: str = "head") -> None:
-    """Run the migrations up or down to ``revision``, and bring stored specs up to date; one process at a time.
+    """Run the migrations up or down to ``revision``, and upgrade stored specs. Only one process does this at a time.
 
-    Until there is something to migrate, every call has the time-outs of ``db``, so that a silent database is noticed.
+    Unless there is something to migrate, every call has the time-outs of ``db``, so that a silent database is noticed.
     One statement of a migration may take up to ``STATEMENT_SECONDS``.
 
     Raises:
@@ -60,7 +60,7 @@ def _move(db: Database, config: Config, revision: str) -> None:
             command.downgrade(config, "base")
         else:
             command.upgrade(config, revision)
-        if revision == "head":  # in the same transaction: no process ever sees boards that are empty for the time being
+        if revision == "head":  # in the same transaction, so that no process ever sees empty boards
             upgrade_specs(session)
 
 
@@ -71,7 +71,7 @@ def _revision(db: Database) -> str | None:
 
 @contextmanager
 def _lock(db: Database) -> Iterator[None]:
-    """One process at a time; the others wait."""
+    """Hold the lock of migrations, so that one process works at a time and others wait."""
     if db.is_sqlite:
         file = Path(db.engine.url.database or "")
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Notice what was lost: runs whose worker is gone, messages that never arrived, workers that fell silent, entries that
-their worker could not pool. And put runs whose pause is over back into the queue, and take the next step of adaptive
-sweeps.
+"""The scheduler. It notices what was lost: runs whose worker is gone, messages that never arrived, workers that fell
+silent, and entries that their worker could not pool. It also puts runs back into the queue when their pause is over,
+and takes the next step of adaptive sweeps.
 
-Every step locks the rows that it changes, so any number of schedulers may run; one is enough.
+Every step locks the rows that it changes, so any number of schedulers may run; one scheduler is enough.
 """
 
 import logging
@@ -32,7 +32,7 @@ def schedule(settings: Settings, ready: Callable[[], None]) -> None:
     """Run the scheduler as a process, until SIGTERM or SIGINT.
 
     Args:
-        ready: called once the database answers.
+        ready: function that is called once the database answers.
 
     Raises:
         StartupError: see ``service.processes.startup``.
@@ -53,9 +53,9 @@ def schedule(settings: Settings, ready: Callable[[], None]) -> None:
 
 
 def run_scheduler(db: Database, settings: Settings, stop: threading.Event) -> None:
-    """Look again and again until ``stop`` is set.
+    """Call ``look`` again and again until ``stop`` is set.
 
-    While the database did not answer, no worker could renew its lease. So after that, no run is taken back for the
+    While the database does not answer, no worker can renew its lease. So afterwards, no run is taken back for the
     duration of one lease.
     """
     notifier = Notifier(make_celery(settings))
@@ -74,10 +74,13 @@ def run_scheduler(db: Database, settings: Settings, stop: threading.Event) -> No
 
 
 def look(db: Database, settings: Settings, *, take_back: bool = True) -> list[Notification]:
-    """Look once.
+    """Do the scheduler's steps once: look for lost runs and messages, end pauses, and advance adaptive sweeps.
+
+    Args:
+        take_back: whether runs whose lease ran out are queued again.
 
     Returns:
-        The messages to send.
+        The notifications to send.
     """
     notifications: list[Notification] = []
     with db.transaction() as session:

@@ -16,7 +16,7 @@ GRACE_SECONDS = 3  # for open answers, mostly event streams, when the API is tol
 
 
 def serve(settings: Settings, host: str, port: int, ready: Callable[[int], None]) -> None:
-    """Listen until SIGTERM or SIGINT.
+    """Run the API until SIGTERM or SIGINT.
 
     Args:
         ready: called with the port once the socket listens; port 0 means any free one.
@@ -47,8 +47,8 @@ def make_server(settings: Settings, *, require_keys: bool) -> uvicorn.Server:
 def run_until_told(server: uvicorn.Server, listening: socket.socket) -> None:
     """Serve on a bound socket until SIGTERM or SIGINT.
 
-    When it ends, uvicorn raises the signal again for the handler that was set before. Here that is its own handler, so
-    that this process can still clean up.
+    At its end, uvicorn raises the signal again, for the handler that was set before. Here this is uvicorn's own
+    handler, so that this process can still clean up.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, server.handle_exit)
@@ -57,8 +57,10 @@ def run_until_told(server: uvicorn.Server, listening: socket.socket) -> None:
 
 
 def _collect_seldom() -> None:
-    """Spare requests the search for garbage: through all modules, which are here to stay, it took 0.1 s now and then;
-    after every 700 new tuples, of which an answer has tens of thousands, a seventh of its time."""
+    """Make garbage collection rare, because it delays requests. A search through all modules, which stay anyway, took
+    0.1 s now and then. A search after every 700 new tuples took a seventh of the time of an answer, which has tens of
+    thousands of tuples.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)

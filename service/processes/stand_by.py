@@ -1,5 +1,5 @@
-"""A worker that stands by: it has imported everything and replaces one that dies. Most of a worker's start is torch's
-import, and training would wait for it.
+"""Stand-by: a worker that has imported everything and replaces a worker that dies. Most of a worker's start is the
+import of torch, for which training would have to wait.
 """
 
 import logging
@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 
 STAND_BY_SECONDS = 15.0  # at least, between two starts of a stand-by
 STOP_SECONDS = 40.0  # for workers to write their checkpoints; they enforce a shorter time themselves
-STRAGGLERS_SECONDS = 5.0  # for a worker's own processes, once it has ended
+STRAGGLERS_SECONDS = 5.0  # for the processes of a worker, once the worker has ended
 NOTICE_SECONDS = 0.05  # between two looks at whether a process has ended
 
 
 class StandBy:
-    """Stand-by of at most one worker."""
+    """Keeps at most one worker as a stand-by."""
 
     def __init__(self, settings: Settings, device: str | None) -> None:
         self._settings, self._device = settings, device
@@ -34,7 +34,7 @@ class StandBy:
         self._fill_from = -math.inf
 
     def fill(self) -> None:
-        """Start a worker that stands by, if there is none. If that fails, a later call tries again."""
+        """Start a stand-by worker if there is none. If the start fails, a later call tries again."""
         with self._lock:
             if (self._worker is None or self._worker.has_ended) and time.monotonic() >= self._fill_from:
                 self._fill_from = time.monotonic() + STAND_BY_SECONDS
@@ -44,7 +44,7 @@ class StandBy:
                     log.warning("no worker stands by: %s", error)
 
     def take(self) -> "WorkerProcess":
-        """The worker that stands by, or else a new one, told to begin.
+        """Take the stand-by worker, or start a new worker if there is none, and tell this worker to begin.
 
         Raises:
             OSError: no process can be started.
@@ -57,7 +57,7 @@ class StandBy:
         return worker
 
     def stop(self) -> None:
-        """End the worker that stands by."""
+        """End the stand-by worker."""
         with self._lock:
             worker, self._worker = self._worker, None
         if worker is not None:
@@ -75,7 +75,9 @@ class StandBy:
 
 @dataclass(frozen=True, slots=True)
 class WorkerProcess:
-    """A worker's process. A byte on its standard input lets it begin, and it ends when its standard input closes."""
+    """Process of a worker. It begins when a byte arrives on its standard input, and ends when its standard input
+    closes.
+    """
 
     id: str
     process: subprocess.Popen[bytes]
@@ -83,7 +85,7 @@ class WorkerProcess:
 
     @property
     def age(self) -> float:
-        """Seconds since its process was started, its time as a stand-by included."""
+        """Seconds since the process was started, including its time as a stand-by."""
         return time.monotonic() - self.started
 
     @property
@@ -96,7 +98,7 @@ class WorkerProcess:
             self.process.stdin.write(b"\n")
 
     def end(self) -> None:
-        """End it, and wait for the processes that it started, which end a moment later."""
+        """End the process, and wait for the processes that it started, which end a moment later."""
         self.process.terminate()
         try:
             self.process.wait(STOP_SECONDS)

@@ -1,4 +1,4 @@
-"""First steps of every process: check that it can work here, and migrate the database."""
+"""First steps of every process: it checks that it can work here, and migrates the database."""
 
 import ipaddress
 import logging
@@ -65,11 +65,11 @@ def prepare(settings: Settings) -> Database:
         except SQLAlchemyError as error:
             raise StartupError(f"the database cannot be migrated: {error}") from None
         except CommandError as error:
-            raise StartupError(f"the database cannot be migrated ({error}): a newer normbench made it") from None
+            raise StartupError(f"the database is from a newer normbench and cannot be migrated: {error}") from None
 
 
 def exit_on_signals() -> None:
-    """SIGTERM and SIGINT end this process with status 0, until it handles them itself."""
+    """Let SIGTERM and SIGINT end this process with status 0, until the process sets handlers of its own."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
 
@@ -79,7 +79,7 @@ def sole_use(data_dir: Path) -> Iterator[None]:
     """Lock the data directory for one ``normbench up``. The kernel releases the lock when the process ends.
 
     Raises:
-        StartupError: another process holds it, which the message names, or it cannot be written to.
+        StartupError: another process holds the lock (the message names it), or the directory cannot be written to.
     """
     _check_data_dir(data_dir)
     holder = data_dir / "up.pid"
@@ -108,8 +108,10 @@ def _check_data_dir(data_dir: Path) -> None:
 
 
 def _check_writable(folder: Path) -> None:
-    """Raises:
-    OSError: the folder cannot be made, or has no room for a file.
+    """Check that a folder can be written to; make it if it is missing.
+
+    Raises:
+        OSError: the folder cannot be made, or has no room for a file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as probe:
@@ -126,10 +128,10 @@ def is_loopback(host: str) -> bool:
 
 
 def keys_needed(db: Database, host: str) -> bool:
-    """Tell if an API on ``host`` must ask for keys.
+    """Tell if an API that listens on ``host`` must ask for keys.
 
     Raises:
-        StartupError: it must, and nobody has one.
+        StartupError: keys are needed, and there is no valid key.
     """
     if is_loopback(host):
         return False
@@ -143,7 +145,7 @@ def keys_needed(db: Database, host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, so that a port in use is noticed before anything else starts.
+    """Open a listening socket, so that a port in use is noticed before anything else starts.
 
     Raises:
         StartupError: the address cannot be used.
@@ -162,7 +164,9 @@ def port_of(listening: socket.socket) -> int:
 
 
 def _allow_many_files() -> None:
-    """Raise the limit: each client takes a file descriptor, and 1,024 is meant for programs that call ``select``."""
+    """Raise the limit on open files. Each client takes a file descriptor, and the usual limit of 1,024 is for programs
+    that call ``select``.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError):  # macOS says that it is unlimited, and then refuses that
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""The scheduler and the workers beside the API of ``normbench up``."""
+"""Supervisor of the scheduler and the workers of ``normbench up``, which run beside the API."""
 
 import logging
 import threading
@@ -17,18 +17,18 @@ from service.settings import Settings
 
 log = logging.getLogger(__name__)
 
-RESTART_SECONDS = (0.0, 0.0, 1.0, 5.0, 15.0)  # before the next worker, by how many in a row failed
-STABLE_SECONDS = 10.0  # a worker that ran for so long has not failed, whatever it died of
+RESTART_SECONDS = (0.0, 0.0, 1.0, 5.0, 15.0)  # before the next worker, by the number of failures in a row
+STABLE_SECONDS = 10.0  # a worker that ran for this time does not count as a failure
 SETTLED_SECONDS = 8.0  # after a worker's start; before that a stand-by would slow it down
 CANNOT_WORK = 2  # a worker's exit status
 
 
 class Supervisor:
-    """Runs the scheduler and the workers. A worker that dies is replaced, by the one that stands by if there is one.
+    """Runs the scheduler and the workers. A worker that dies is replaced, by the stand-by worker if there is one.
 
     Args:
         device: see ``service.processes.local.up``.
-        cannot_work: called when the first worker says that it cannot work here.
+        cannot_work: function that is called if the first worker says that it cannot work here.
     """
 
     def __init__(self, db: Database, settings: Settings, device: str | None, cannot_work: Callable[[], None]) -> None:
@@ -49,7 +49,7 @@ class Supervisor:
             thread.start()
 
     def stop(self) -> None:
-        """End all; runs in training go back to the queue with a checkpoint."""
+        """End the scheduler and all workers. Runs in training go back to the queue with a checkpoint."""
         self._stop.set()
         for thread in self._threads:
             if thread.ident is not None:
@@ -63,7 +63,7 @@ class Supervisor:
         while not self._stop.wait(RESTART_SECONDS[min(failures, len(RESTART_SECONDS) - 1)]):
             try:
                 worker = self._stand_by.take()
-            except OSError as error:  # of processes, files or memory
+            except OSError as error:  # processes, files or memory ran out
                 log.warning("no worker can be started: %s", error)
                 failures += 1
                 continue
@@ -83,7 +83,9 @@ class Supervisor:
             first = False
 
     def _watch(self, worker: WorkerProcess) -> None:
-        """Wait until the worker ends or all is to stop. Start the stand-by once it has settled, if one is asked for."""
+        """Wait until the worker ends or ``stop`` is called. Meanwhile start a stand-by, if the settings ask for one,
+        once the worker's start is over.
+        """
         while not worker.has_ended and not self._stop.wait(NOTICE_SECONDS):
             if self._settings.stand_by and worker.age > SETTLED_SECONDS:
                 self._stand_by.fill()
@@ -92,7 +94,7 @@ class Supervisor:
         """Queue the run that a dead worker held, without waiting for the end of its lease.
 
         Returns:
-            Whether the worker had sent a heartbeat.
+            True if the worker had sent a heartbeat.
         """
         try:
             with self._db.transaction() as session:

@@ -1,1 +1,1 @@
-"""Report cards: what has been measured of one method, by analyses and on leaderboards."""
+"""Report cards: all measurements of one method, from analyses and leaderboards."""

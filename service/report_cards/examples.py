@@ -1,4 +1,4 @@
-"""Example of a report card in the description of the API: one analysis is there, one is missing."""
+"""Example of a report card for the API's description: it has one analysis and lacks another."""
 
 from normcore.events import Finding
 from service.experiments.examples import FINGERPRINT, RUN

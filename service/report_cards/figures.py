@@ -1,4 +1,4 @@
-"""The figures of a report card, for API and pages alike."""
+"""Figures of a report card, for API and pages."""
 
 from collections.abc import Mapping
 
@@ -14,19 +14,19 @@ MOST_POINTS = 200  # of a line
 
 
 def names(card: ReportCard) -> list[str]:
-    """The figures that a card has: of each cell that gradients were measured in."""
+    """Names of a card's figures: one for each cell in which gradients were measured."""
     return [f"{GRADIENTS}-{cell}" for cell, found in card.cells.items() if found.gradient_flow is not None]
 
 
 def draw(session: Session, card: ReportCard, name: str, theme: Theme) -> Figure:
-    """One of ``names``."""
+    """Draw a figure of a card; ``name`` is one of ``names(card)``."""
     found = flows(session, card, name)
     lines = [Flow(label, points) for label, points in found.items()]
     return gradients(lines, card.method, theme, title=f"{card.method} in {name.removeprefix(f'{GRADIENTS}-')}")
 
 
 def flows(session: Session, card: ReportCard, name: str) -> Mapping[str, list[tuple[float, float]]]:
-    """The gradient's norm by time step, for each gain."""
+    """Read the norm of the gradient by time step, for each gain."""
     measured = card.cells[name.removeprefix(f"{GRADIENTS}-")].gradient_flow
     assert measured is not None, "a figure of names()"
     series = queries.measurements(session, measured.run_id, series=(), max_points=MOST_POINTS).series
@@ -34,6 +34,6 @@ def flows(session: Session, card: ReportCard, name: str) -> Mapping[str, list[tu
 
 
 def _label(series: str) -> str:
-    """``gradient_norm gain=0.1`` is told as gain 0.1."""
+    """Label of a series: ``gradient_norm gain=0.1`` becomes gain 0.1."""
     _, _, at = series.partition(" ")
     return at.replace("=", " ") or "gradient"

@@ -52,7 +52,7 @@ def report_card(session: Session, name: str) -> ReportCard:
 
 
 def version(session: Session, name: str) -> Hashable:
-    """Another one after whatever changes a method's card: a result on a board, or what becomes of an analysis."""
+    """Version of a method's card. It changes with a result on a board, the state of an analysis, or the code."""
     boards = dict.fromkeys(
         (found.task, cast(ProfileName, found.profile)) for found in leaderboards.leaderboards(session)
     )
@@ -68,7 +68,7 @@ def version(session: Session, name: str) -> Hashable:
 
 @dataclass
 class _Search:
-    """Looks for analyses, and notes what is not there."""
+    """Search for analyses of a method, which notes analyses that are missing, pending or not applicable."""
 
     session: Session
     not_applicable: dict[str, str] = field(default_factory=dict)
@@ -76,8 +76,8 @@ class _Search:
     pending: list[str] = field(default_factory=list)
 
     def newest(self, written: dict[str, Any]) -> MeasuredOut | None:
-        """The newest success of a spec by the present code; without one it is pending, missing or not for this
-        method. A run that does not tell its code counts until newer ones come."""
+        """Find the newest succeeded run of a spec by the present code. Without such a run, note the analysis as
+        pending, missing or not applicable. A run without recorded code counts until a newer run comes."""
         try:
             spec = resolve(written)
         except InvalidSpec as error:
@@ -108,8 +108,8 @@ def _measured(run: Run) -> MeasuredOut:
 
 
 def _standings(session: Session, method: str) -> list[StandingOut]:
-    """Standings of a method's best entry, chosen by validation. If all entries are over budget, the first of them
-    counts.
+    """Standing of a method's best entry on each board, chosen by validation. If all of the method's entries are over
+    budget, the first of these entries counts.
     """
     standings = []
     for found in leaderboards.leaderboards(session):

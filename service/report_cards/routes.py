@@ -24,8 +24,9 @@ Name = Annotated[str, Path(description="The method's name.", examples=["layer_no
 
 @router.get("/{name}/report-card", responses=answers(examples.REPORT_CARD) | refusals(NotFound))
 def get_report_card(name: Name, db: DatabaseDep) -> ReportCard:
-    """Measurements of a method: invariances, gradient flow, cost of a training step, the smallest batch it trains
-    at, its standing on each leaderboard. `missing` lists the analyses that were not run yet, ready to submit.
+    """Measurements of a method: invariances, gradient flow, cost of a training step, the smallest batch that trains,
+    and the method's standing on each leaderboard. `missing` lists specs of analyses that were not run yet, ready to
+    submit.
     """
     check_found("method", name, METHODS)
     with db.snapshot() as session:
@@ -40,7 +41,11 @@ def get_report_card(name: Name, db: DatabaseDep) -> ReportCard:
 def get_figure(
     name: Name,
     figure: Annotated[
-        str, Path(description="`gradients-` and a cell that they were measured in.", examples=["gradients-lstm"])
+        str,
+        Path(
+            description="`gradients-` and the name of a cell in which gradients were measured.",
+            examples=["gradients-lstm"],
+        ),
     ],
     db: DatabaseDep,
     theme: FigureTheme = "light",

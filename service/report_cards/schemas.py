@@ -21,7 +21,7 @@ class MeasuredOut(BaseModel):
 
 
 class CellOut(BaseModel):
-    """Measurements of the method in one recurrent cell; null for those that are missing."""
+    """Measurements of the method in one recurrent cell; null for a measurement that is missing."""
 
     gradient_flow: MeasuredOut | None
     step_cost: MeasuredOut | None
@@ -29,18 +29,20 @@ class CellOut(BaseModel):
 
 
 class StandingOut(BaseModel):
-    """The method's best entry on one leaderboard, chosen by validation, beside those of other methods."""
+    """Standing of the method's best entry on a leaderboard, among the best entries of all methods (by validation)."""
 
     task: str
     profile: str
     problem: Problem
     rank: int | None = Field(
-        description="The board's own; null if the entry is over the budget, and if all of its runs diverged."
+        description="The entry's rank on the board; null if it is over the budget, or if all of its runs diverged."
     )
-    shared_rank: int | None = Field(description="The first rank of its tie group, which all of the group share.")
-    tied_with: list[str] = Field(description="Names of the others of its tie group: no difference from them is shown.")
-    rank_ci: tuple[int, int] | None = Field(description="The ranks that it may truly have, 95% for all of the board.")
-    of: int = Field(description="Methods that have such an entry.")
+    shared_rank: int | None = Field(description="The first rank of the tie group, which all of its entries share.")
+    tied_with: list[str] = Field(description="Names of the other entries of the tie group: no difference is shown.")
+    rank_ci: tuple[int, int] | None = Field(
+        description="Lowest and highest rank that the entry may truly have, 95% for all entries of the board at once."
+    )
+    of: int = Field(description="Number of methods with an entry within the budget.")
     metric: str
     unit: str
     direction: Literal["maximize", "minimize"]
@@ -49,17 +51,17 @@ class StandingOut(BaseModel):
     n_seeds: int
     n_diverged: int = Field(description="Seeds that diverged.")
     fingerprint: str
-    name: str = Field(description="The entry's name: the method with what differs from the profile.")
+    name: str = Field(description="The entry's name: the method, and the options that differ from the profile.")
 
 
 class ReportCard(BaseModel):
-    """All that is known of a method.
+    """Report card of a method: results of every analysis and task that this service has.
 
     Attributes:
-        cells: by the name of the cell; empty for a method of layers.
-        not_applicable: why an analysis does not take the method, by the analysis.
-        missing: specs to submit, whose results would complete the card.
-        pending: experiments that are under way and will do so.
+        cells: analyses in each recurrent cell, by the cell's name; empty for a method of layers.
+        not_applicable: reason why an analysis does not take the method, by the analysis's name.
+        missing: specs of the analyses that were not run yet; submit them to complete the card.
+        pending: ids of the experiments that are queued or running, and will add to the card.
     """
 
     method: str

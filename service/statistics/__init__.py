@@ -1,1 +1,1 @@
-"""Every number on a board: pure functions on plain values, undefined ones None."""
+"""Statistics of boards: pure functions on plain values. An undefined number is None."""

@@ -1,4 +1,4 @@
-"""Agreement of a claim with fresh seeds of our own."""
+"""Agreement of a claim (a submitted result) with fresh seeds that this service measured."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ from service.statistics.order import SURE
 from service.statistics.spread import check_numbers, has_spread
 from service.statistics.values import NOMINAL, UNLIMITED, Limits, interval
 
-FRESH_FROM = 3  # fresh seeds, of which fewer say nothing
+FRESH_FROM = 3  # fresh seeds that a verdict needs
 
 Verdict = Literal["claimed", "confirmed", "disputed"]
 
@@ -21,9 +21,10 @@ class Agreement(NamedTuple):
     """Verdict on a claim.
 
     Attributes:
-        fresh: measured seeds that the claim has not: one that repeats a seed repeats its luck.
-        difference: the claim's mean less theirs, by Welch's t, or that of a claim of one seed, by Student's as one more
-            of theirs; None of fewer than three fresh seeds, or of one seed beside others that are all alike.
+        fresh: measured seeds that the claim does not have. A run that repeats a seed repeats the seed's luck.
+        difference: mean of the claim minus mean of the fresh seeds, by Welch's t. A claim of one seed is tested by
+            Student's t, as if it were one more fresh seed. None for fewer than three fresh seeds, and for a claim of
+            one seed if the fresh seeds have no spread.
     """
 
     verdict: Verdict
@@ -32,14 +33,16 @@ class Agreement(NamedTuple):
 
 
 def agreement(claimed: Mapping[int, float], measured: Mapping[int, float], limits: Limits = UNLIMITED) -> Agreement:
-    """Hold a claim beside what was measured, by seed.
+    """Compare a claim with the values that this service measured.
 
-    A difference that chance makes in less than one of twenty cases disputes the claim. One that chance may have made
-    confirms it if the claimed mean lies in the interval of the fresh seeds' mean, too; else the seeds are too few, or
-    too far apart, to tell. A claim of one seed may be luck: it can be disputed, and not confirmed.
+    A claim is disputed if chance alone makes such a difference in less than one of twenty cases. Else it is confirmed
+    if the claimed mean lies in the confidence interval of the fresh seeds' mean. Else the seeds are too few, or too far
+    apart, to tell. A claim of one seed may be luck, so it can be disputed, but not confirmed.
 
     Args:
-        limits: of the values.
+        claimed: values of the claim, by seed.
+        measured: values that this service measured, by seed.
+        limits: bounds and resolution of the values.
 
     Raises:
         ValueError: a value is NaN.
@@ -57,8 +60,8 @@ def _difference(claimed: Sequence[float], fresh: Sequence[float]) -> Difference 
 
 
 def _one_more(value: float, others: Sequence[float]) -> Difference | None:
-    """Test whether a value may be one more of these. The error of its difference from their mean has its own spread,
-    too.
+    """Test if a value may come from the same distribution as the others. The standard error of the difference from
+    their mean contains the spread of the single value, too.
     """
     check_numbers([value, *others])
     if not has_spread(others):

@@ -1,4 +1,4 @@
-"""Differences that one may look at after each seed, and stop when one likes: Wang and Ramdas 2023, arXiv:2310.03722."""
+"""Test of differences that is valid whenever one stops adding seeds: Wang and Ramdas 2023, arXiv:2310.03722."""
 
 import math
 import statistics
@@ -12,14 +12,17 @@ from service.statistics.differences import holm
 from service.statistics.spread import LEVEL, check_numbers, has_spread
 from service.statistics.values import Interval
 
-G = 4.0  # the prior's weight of large effects
+G = 4.0  # weight of large effects in the prior
 
 
 class Anytime(NamedTuple):
-    """Attributes:
-    e_value: of all differences so far.
-    p_value: valid at whatever number of seeds one stops.
-    ci95: of the mean difference, likewise; None while it is the whole line.
+    """Result of an anytime-valid test: it is valid whenever one stops adding seeds.
+
+    Attributes:
+        e_value: e-value of all differences so far, evidence that their mean is not 0.
+        p_value: 1 divided by the largest e-value so far, at most 1.
+        ci95: 95% confidence interval of the mean difference; None for fewer than two differences, for differences
+            without spread, and while the interval is the whole line.
     """
 
     e_value: float
@@ -28,13 +31,16 @@ class Anytime(NamedTuple):
 
 
 def undecided(values: Sequence[Mapping[int, float]]) -> list[int]:
-    """Indices of the entries that may still be better or worse than at least one other entry.
+    """Find the entries whose order is still open against at least one other entry.
 
     Args:
-        values: of each entry, by seed.
+        values: the values of each entry, by seed.
+
+    Returns:
+        Indices of these entries.
 
     Raises:
-        ValueError: one is NaN.
+        ValueError: a value is NaN.
     """
     pairs = list(combinations(range(len(values)), 2))
     p_values = np.array([_p_value(values[one], values[other]) for one, other in pairs])
@@ -50,7 +56,7 @@ def anytime(differences: Sequence[float]) -> Anytime:
     """Anytime-valid test of paired differences, in the order in which the seeds came.
 
     Raises:
-        ValueError: one is NaN.
+        ValueError: a difference is NaN.
     """
     check_numbers(differences)
     e_values = [_e_value(differences[:n]) for n in range(1, len(differences) + 1)]
@@ -60,7 +66,7 @@ def anytime(differences: Sequence[float]) -> Anytime:
 
 def _e_value(differences: Sequence[float]) -> float:
     n = len(differences)
-    if n < 2 or not has_spread(differences):  # of two it is 3 at most, which decides nothing
+    if n < 2 or not has_spread(differences):  # for two it is 3 at most, which decides nothing
         return 1.0
     t2 = statistics.fmean(differences) ** 2 * n / statistics.variance(differences)
     shrunk = 1 + n * G

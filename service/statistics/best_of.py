@@ -14,11 +14,11 @@ from service.statistics.spread import check_numbers, gain
 
 
 class Trial(NamedTuple):
-    """A cell of a sweep: by which value it is chosen, and what it is then worth.
+    """A cell of a sweep as a search sees it: chosen by validation value, judged by test value.
 
     Attributes:
-        valid: None if it diverged, and is chosen last.
-        test: of one that diverged, what a model gets that ignores its input.
+        valid: validation value; None for a cell that diverged, which is chosen last.
+        test: test value; for a cell that diverged, the value of a model that ignores its input.
     """
 
     valid: float | None
@@ -26,8 +26,8 @@ class Trial(NamedTuple):
 
 
 class BestOf(NamedTuple):
-    """Over all choices of k of the trials: the mean, and the 5% and 95% points, which are luck of the draw and no
-    interval of anything."""
+    """Test value of the best of k trials, over all choices of k trials: the mean, and the 5% and 95% points. The points
+    show the luck of the draw; they are not a confidence interval."""
 
     expected: float
     low: float
@@ -35,14 +35,16 @@ class BestOf(NamedTuple):
 
 
 class Flip(NamedTuple):
-    """A number of trials from which on the other one is better; beyond half of them few choices are left to tell."""
+    """A number of trials k from which on the other method is better. It is uncertain beyond half of the trials, where
+    few choices of k trials are left.
+    """
 
     k: int
     is_uncertain: bool
 
 
 class _Ranked(NamedTuple):
-    """Trials from the worst to the best; those that are chosen alike are one group, worth its mean."""
+    """Trials from the worst to the best. Trials with equal validation values are one group with one mean test value."""
 
     values: list[float]
     counts: list[int]
@@ -53,8 +55,8 @@ class _Ranked(NamedTuple):
 
 
 def best_of_each_number(trials: Sequence[Trial], direction: Direction) -> list[BestOf]:
-    """Expected best of 1, 2, … and all trials: of k that are chosen at random, the test value of the one with the best
-    validation value.
+    """Compute the expected best of 1, 2, … and all trials. From k trials at random, the trial with the best validation
+    value is chosen, and its test value counts.
 
     Raises:
         ValueError: a value is NaN.
@@ -64,10 +66,10 @@ def best_of_each_number(trials: Sequence[Trial], direction: Direction) -> list[B
 
 
 def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
-    """Numbers of trials k at which the better method is another one than with fewer trials.
+    """Find the numbers of trials k at which the better of two methods changes, compared with fewer trials.
 
     Args:
-        a, b: results of ``best_of_each_number``.
+        a, b: results of ``best_of_each_number`` for the two methods.
     """
     most = min(len(a), len(b))
     found, before = [], 0.0
@@ -101,8 +103,8 @@ def _expected(ranked: _Ranked, weights: Sequence[float]) -> float:
 
 
 def _weights(ranked: _Ranked, k: int) -> list[float]:
-    """Probabilities that the best of k is in each group. The i-th trial from below is the best of C(i - 1, k - 1)
-    choices. Each number is computed from the one before, which takes a tenth of the time.
+    """Probability for each group that the best of k trials is in this group. The i-th worst trial is the best in
+    C(i - 1, k - 1) choices. Each binomial coefficient is computed from the previous one, in a tenth of the time.
     """
     of_all, weights, i, choices = math.comb(ranked.n, k), [], 0, 0
     for count in ranked.counts:

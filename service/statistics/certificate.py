@@ -1,4 +1,4 @@
-"""Timing certificate: tells if a run's seconds may be compared, as nothing else kept its machine busy."""
+"""Timing certificate: tells if something else kept the machine busy during a run, so that the seconds do not count."""
 
 import statistics
 from collections.abc import Sequence
@@ -8,21 +8,21 @@ import numpy as np
 
 from service.statistics.spread import check_times
 
-KNOWN_FROM = 5  # earlier medians of a host, from which on they say what is quiet
-WINDOWS_FROM = 5  # between evaluations
+KNOWN_FROM = 5  # earlier medians of a host that are needed to tell its quiet time
+WINDOWS_FROM = 5  # windows between evaluations that the share of slow windows needs
 MOST_KERNEL_RATIO, MOST_SLOW_SHARE = 1.10, 0.10
-SLOW = 1.25  # times the median window
+SLOW = 1.25  # a slow window takes more than this times the median window
 
 
 class Certificate(NamedTuple):
-    """Seconds of a reference kernel before and after a run, and of the run between its evaluations.
+    """Certificate of a run: the speed of a reference kernel before and after the run, and the share of slow windows.
 
     Attributes:
-        before, after: medians.
-        quiet: what the kernel takes where nothing else runs.
-        kernel_ratio: the slower median over that.
-        slow_share: of the windows; None of fewer than five.
-        contended: whether something else ran.
+        before, after: median seconds of the kernel before and after the run.
+        quiet: seconds of the kernel while nothing else runs.
+        kernel_ratio: the larger of ``before`` and ``after``, divided by ``quiet``.
+        slow_share: share of slow windows between evaluations; None for fewer than five windows.
+        contended: whether something else kept the machine busy.
     """
 
     before: float
@@ -36,12 +36,12 @@ class Certificate(NamedTuple):
 def certificate(
     before: Sequence[float], after: Sequence[float], known: Sequence[float], windows: Sequence[float]
 ) -> Certificate:
-    """Judge a run.
+    """Tell if something else kept the machine busy during a run.
 
     Args:
-        before, after: seconds of the kernel, some times.
-        known: medians of the host's earlier runs.
-        windows: seconds between evaluations, in their order; the first is left out, for it warms up.
+        before, after: seconds of the kernel, timed several times before and after the run.
+        known: median seconds of the kernel in the host's earlier runs.
+        windows: seconds between evaluations, in order. The first window is left out, because it has the warm-up.
 
     Raises:
         ValueError: a time is NaN or negative, the kernel was not timed, or it took no time.
@@ -52,7 +52,7 @@ def certificate(
     first, last = statistics.median(before), statistics.median(after)
     quiet = float(np.quantile(known, 0.1)) if len(known) >= KNOWN_FROM else min(first, last)
     if not quiet:
-        raise ValueError("the kernel took no time; nothing is a ratio to that")
+        raise ValueError("the reference kernel took no time (0 s), so there is no ratio to it")
     ratio, slow = max(first, last) / quiet, _slow_share(windows[1:])
     contended = ratio > MOST_KERNEL_RATIO or (slow is not None and slow > MOST_SLOW_SHARE)
     return Certificate(first, last, quiet, ratio, slow, contended)

@@ -1,4 +1,4 @@
-"""Curves of several seeds as one: their mean at each step or second, and its interval."""
+"""Mean curve of several seeds, at each step or second, with a confidence interval at each point."""
 
 import statistics
 from collections.abc import Container, Mapping, Sequence
@@ -11,19 +11,19 @@ from service.statistics.differences import Floats
 from service.statistics.spread import check_points
 from service.statistics.values import NOMINAL, UNLIMITED, Limits, interval
 
-GRID = 200  # seconds at which curves are compared, evenly spaced
+GRID = 200  # evenly spaced seconds at which curves are compared
 
 At = tuple[float, float, float]
-"""Step, value, seconds; of a place between two evaluations, too."""
+"""Step, value and seconds of a point of a curve, which may lie between two evaluations."""
 
 
 class Band(NamedTuple):
-    """Over the seeds that have a value there.
+    """One point of a mean curve, over the seeds that have a value at this point.
 
     Attributes:
-        step, seconds: means of them.
-        low, high: of the mean's interval, at each point by itself; None of one seed.
-        n: seeds.
+        step, seconds, mean: mean step, mean seconds and mean value of these seeds.
+        low, high: limits of the mean's confidence interval, for this point alone; None for one seed.
+        n: number of these seeds.
     """
 
     step: float
@@ -49,8 +49,8 @@ def by_steps(
     """Mean of the seeds with its interval, at each step where a curve has a value.
 
     Args:
-        steps: only at these; at all of them if None.
-        limits: of the values.
+        steps: steps to compute; None for all steps.
+        limits: bounds and resolution of the values.
 
     Raises:
         ValueError: a value is NaN, or a time is negative.
@@ -69,12 +69,12 @@ def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
 
 
 def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID, limits: Limits = UNLIMITED) -> list[Band]:
-    """Mean of the seeds with its interval at equal seconds, linear between two evaluations. It goes from the time when
-    all seeds have a value to the end of the shortest curve. A seed without values is left out.
+    """Mean of the seeds with its interval at equal seconds, linear between two evaluations. The mean curve goes from
+    the time when all seeds have a value to the end of the shortest curve. A seed without values is left out.
 
     Args:
-        size: points.
-        limits: of the values.
+        size: number of points.
+        limits: bounds and resolution of the values.
 
     Raises:
         ValueError: a value is NaN, or a time is negative.

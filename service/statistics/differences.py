@@ -11,20 +11,21 @@ from scipy.special import comb, stdtr, stdtrit
 from service.statistics.spread import LEVEL, RELATIVE, check_numbers
 from service.statistics.values import UNLIMITED, Interval, Limits
 
-PAIRED_FROM = 5  # common seeds
-AT_ONCE = 2**14  # pairs
+PAIRED_FROM = 5  # common seeds that a paired test needs
+AT_ONCE = 2**14  # pairs that are tested in one go
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int_]
 
 
 class Difference(NamedTuple):
-    """Difference of two means.
+    """Difference of the means of two entries.
 
     Attributes:
-        ci95: None where no value differs from its mean.
+        ci95: confidence interval of ``mean``; None if what is tested has no spread: the differences of common seeds, or
+            the values of both entries.
         p_value: how often chance alone makes such a difference.
-        seeds: how many both have.
+        seeds: number of seeds that both entries have.
     """
 
     mean: float
@@ -33,15 +34,16 @@ class Difference(NamedTuple):
     seeds: int
 
     def within(self, limits: Limits) -> "Difference":
-        """Cut the interval to the differences that are possible."""
+        """Cut the confidence interval to the differences that are possible."""
         return self._replace(ci95=self.ci95 and limits.cut(self.ci95, self.mean))
 
 
 class Pairs(NamedTuple):
-    """Differences of N entries, pair by pair: (N, N), the row's less the column's.
+    """Differences of N entries, pair by pair, in arrays (N, N): the row's entry minus the column's entry.
 
     Attributes:
-        p_value: NaN where there are too few seeds to tell, and of an entry beside itself.
+        mean: differences of the means.
+        p_value: p-values; NaN where there are too few seeds for a test, and on the diagonal.
     """
 
     mean: Floats
@@ -49,7 +51,7 @@ class Pairs(NamedTuple):
 
 
 class _Samples(NamedTuple):
-    """Statistics of K entries, (K,) each: number of seeds, their mean, and the square of its error."""
+    """Statistics of K entries, (K,) each: number of seeds, mean, and square of the mean's standard error (``part``)."""
 
     n: Counts
     mean: Floats
@@ -60,7 +62,9 @@ class _Samples(NamedTuple):
 
 
 class _Tests(NamedTuple):
-    """Tests of K pairs, (K,) each. ``error`` is that of the mean; it is 0 where no value differs from the mean."""
+    """Tests of K pairs, (K,) each. ``error`` is the standard error of the mean difference; it is 0 where there is no
+    spread. ``freedom`` is the number of degrees of freedom.
+    """
 
     mean: Floats
     error: Floats
@@ -69,14 +73,16 @@ class _Tests(NamedTuple):
 
 
 def pair(a: Mapping[int, float], b: Mapping[int, float], limits: Limits = UNLIMITED) -> Difference | None:
-    """a - b, of values by seed: seed by seed by Student's t, if there are five common seeds or more that are half of
-    the smaller set; else by Welch's t of all seeds (Welch 1947).
+    """Test the difference a - b of two entries, from their values by seed.
+
+    With five or more common seeds that are at least half of the smaller set, Student's t tests the differences of the
+    common seeds. Else Welch's t tests the values of all seeds (Welch 1947).
 
     Args:
-        limits: of the values; a difference of two shares lies between -1 and 1.
+        limits: bounds of the values, to which the interval is cut: a difference of two shares lies between -1 and 1.
 
     Returns:
-        None where there are too few seeds for either.
+        None if there are too few seeds for either test.
 
     Raises:
         ValueError: a value is NaN.
@@ -86,7 +92,7 @@ def pair(a: Mapping[int, float], b: Mapping[int, float], limits: Limits = UNLIMI
 
 
 def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]) -> list[Difference | None]:
-    """Differences of the first entries of ``a`` and ``b``, of the second, and so on, each as ``pair`` computes it.
+    """Test the differences a[0] - b[0], a[1] - b[1] and so on, each as ``pair`` does, but without limits.
 
     Raises:
         ValueError: a value is NaN.
@@ -108,11 +114,11 @@ def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]
 
 
 def pairs(values: Sequence[Mapping[int, float]], ceilings: Sequence[float] | None = None) -> Pairs:
-    """Differences of each two entries, as ``pair`` computes them.
+    """Test the difference of every two entries, as ``pair`` does.
 
     Args:
-        values: of each entry, by seed.
-        ceilings: of each entry; no value of two that are held beside each other counts as more than either's.
+        values: the values of each entry, by seed.
+        ceilings: a ceiling for each entry. For a pair, larger values count as the smaller of the pair's two ceilings.
 
     Raises:
         ValueError: a value is NaN.
@@ -132,7 +138,7 @@ def pairs(values: Sequence[Mapping[int, float]], ceilings: Sequence[float] | Non
 
 
 def _portions(*arrays: NDArray[Any]) -> Iterator[Sequence[NDArray[Any]]]:
-    """Slices of the arrays, one after the other, each small enough for the processor's caches."""
+    """Slice the arrays into portions that are small enough for the processor's caches."""
     for begin in range(0, len(arrays[0]), AT_ONCE):
         yield [array[begin : begin + AT_ONCE] for array in arrays]
 
@@ -143,8 +149,8 @@ def _enter(found: Pairs, i: Counts, j: Counts, tests: _Tests) -> None:
 
 
 def by_seed(values: Sequence[Mapping[int, float]]) -> Floats:
-    """(seeds, entries), NaN where an entry has not the seed. Seeds come first because few numbers in a row are added up
-    slowly, and many rows fast.
+    """Array (seeds, entries) of the values; NaN where an entry does not have the seed. Seeds are the first axis because
+    numpy adds up a few long rows faster than many short ones.
 
     Raises:
         ValueError: a value is NaN.
@@ -159,14 +165,16 @@ def by_seed(values: Sequence[Mapping[int, float]]) -> Floats:
 
 
 def _compare(a: Floats, b: Floats) -> _Tests:
-    """a - b of values by seed, (S, K) each."""
+    """Test the differences a - b of K pairs of entries, from their values by seed, (S, K) each."""
     return _tests(a, b, _samples(a), _samples(b))
 
 
 def _tests(a: Floats, b: Floats, of_a: _Samples, of_b: _Samples) -> _Tests:
-    """
+    """Test the differences a - b of K pairs of entries: paired where enough seeds are common, else by Welch's t.
+
     Args:
-        of_a, of_b: what is known of them already.
+        a, b: values by seed, (S, K) each.
+        of_a, of_b: statistics of the same entries, which are known already.
     """
     common = np.count_nonzero(~np.isnan(a) & ~np.isnan(b), axis=0)
     paired = (common >= PAIRED_FROM) & (2 * common >= np.minimum(of_a.n, of_b.n))
@@ -193,7 +201,7 @@ def _paired(a: Floats, b: Floats, n: Counts) -> _Tests:
 
 
 def _beyond_rounding(a: Floats, b: Floats) -> Floats:
-    """a - b, 0 where that is no more than rounding of the largest value that the two have."""
+    """Differences a - b, (S, K). A difference is 0 if it is only the rounding of the pair's largest value."""
     differences: Floats = a - b
     most = np.fmax.reduce(np.maximum(np.abs(a), np.abs(b)), axis=0)
     differences[np.abs(differences) <= RELATIVE * most] = 0.0
@@ -225,7 +233,7 @@ def _moments(values: Floats, n: Counts) -> tuple[Floats, Floats]:
 
 
 def _has_spread(values: Floats) -> NDArray[np.bool_]:
-    """Tell for each entry if its values differ, as ``spread.has_spread``."""
+    """Tell for each entry if its values differ by more than rounding, as ``spread.has_spread`` does."""
     missing = np.isnan(values)
     lowest, highest = np.where(missing, np.inf, values).min(axis=0), np.where(missing, -np.inf, values).max(axis=0)
     found: NDArray[np.bool_] = highest - lowest > RELATIVE * np.maximum(np.abs(lowest), np.abs(highest))
@@ -242,7 +250,7 @@ def holm(p: Floats) -> Floats:
     """Holm-adjusted p-values. Rejecting at 0.05 keeps the family-wise error rate at 5% (Holm 1979).
 
     Raises:
-        ValueError: one is NaN; leave out who is not tested.
+        ValueError: a p-value is NaN; leave out pairs that are not tested.
     """
     if np.isnan(p).any():
         raise ValueError("a p-value is not a number")

@@ -1,4 +1,4 @@
-"""Order of a board's entries: which are above which, and which form a tie group."""
+"""Order of a board's entries: ranks, tie groups, and which entry is above (surely better than) which."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,20 +10,21 @@ from normcore.spec.metric import Direction
 from service.statistics.differences import Floats, Pairs, holm
 from service.statistics.spread import gain
 
-SURE = 0.05  # Holm's p of a pair that is told apart
+SURE = 0.05  # largest Holm-adjusted p-value at which two entries count as different
 
 Key = tuple[float, ...]
-"""What entries are put in order by: the least is the best."""
+"""Sort key of an entry: the smallest key is the best."""
 
 
 class Place(NamedTuple):
     """Place of an entry.
 
     Attributes:
-        rank: 1 + the entries with a better score.
-        rank_ci: the ranks that the entry may truly have: all of a board hold at once in 95% (Mogstad et al. 2024);
-            None without a score.
-        tie_group: the first entry of a group is above that of the next; None without a score.
+        rank: 1 + the number of entries with a better score.
+        rank_ci: lowest and highest rank that the entry may truly have. The intervals of all entries of a board hold at
+            once in 95% of cases (Mogstad et al. 2024). None without a score.
+        tie_group: number of the entry's tie group. The first entry of a group is above the first entry of the next
+            group. None without a score.
     """
 
     rank: int
@@ -32,11 +33,11 @@ class Place(NamedTuple):
 
 
 class Board(NamedTuple):
-    """A place for each entry, and of each beside each, (N, N), what was found.
+    """Order of N entries: a place for each entry, and arrays (N, N) for every two entries.
 
     Attributes:
-        p_holm: NaN where nothing was tested.
-        above: whether the row's entry is surely better than the column's.
+        p_holm: Holm-adjusted p-values; NaN where a pair was not tested.
+        above: whether the row's entry is surely better than the column's entry.
     """
 
     places: Sequence[Place]
@@ -48,16 +49,16 @@ def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> 
     """Put entries in order.
 
     Args:
-        keys: of each entry; None of one that has no score, as all of its seeds diverged. Of equal ones those that
-            fewer others are above come first in tie groups.
-        direction: of what was compared.
-        compared: these entries.
+        keys: sort key of each entry; None for an entry without a score, because all of its seeds diverged. Of entries
+            with equal keys, an entry that fewer others are above comes first in a tie group.
+        direction: direction of the values that were compared.
+        compared: differences of these entries, pair by pair.
     """
     places = _ranks(keys)
     p_holm = _adjusted(compared.p_value)
     better = compared.mean > 0 if direction == "maximize" else compared.mean < 0
     with np.errstate(invalid="ignore"):
-        above = (p_holm <= SURE) & better & (places[:, None] < places)  # by both: survivors of divergence win nothing
+        above = (p_holm <= SURE) & better & (places[:, None] < places)  # the score must agree: it has diverged seeds
     scored = [k for k, key in enumerate(keys) if key is not None]
     best, worst = 1 + above.sum(axis=0), len(scored) - above[:, scored].sum(axis=1)
     groups = _tie_groups(sorted(scored, key=lambda k: (places[k], best[k], worst[k])), above)
@@ -72,7 +73,7 @@ def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> 
 
 
 def _ranks(keys: Sequence[Key | None]) -> NDArray[np.int_]:
-    """1 + the entries with a better key; those without one come last."""
+    """Rank of each entry: 1 + the number of entries with a better key. Entries without a key come last."""
     first: dict[Key, int] = {}
     ordered = sorted(key for key in keys if key is not None)
     for before, key in enumerate(ordered):
@@ -81,7 +82,7 @@ def _ranks(keys: Sequence[Key | None]) -> NDArray[np.int_]:
 
 
 def _adjusted(p_value: Floats) -> Floats:
-    """Each test counts once, though it stands on both sides of the diagonal."""
+    """Holm-adjusted p-values of all pairs, (N, N). A test counts once, though it is on both sides of the diagonal."""
     above_diagonal = np.triu(~np.isnan(p_value))
     adjusted = np.full_like(p_value, np.nan)
     adjusted[above_diagonal] = holm(p_value[above_diagonal])
@@ -106,5 +107,5 @@ def rank_beside(key: Key | None, keys: Sequence[Key | None]) -> int:
 
 
 def key_of(score: float | None, direction: Direction) -> Key | None:
-    """The key of a score."""
+    """Sort key of a score; None without a score."""
     return None if score is None else (-gain(score, direction),)

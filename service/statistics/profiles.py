@@ -1,4 +1,4 @@
-"""Methods over many tasks: how often each is within a factor of the fastest (Dolan and More 2002)."""
+"""Performance profiles: how often a method is within a factor of the fastest method (Dolan and More 2002)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,18 @@ from typing import NamedTuple
 from service.statistics.spread import check_numbers, check_times
 
 WIDEST = 4.0
-"""The factor beyond which a method gains nothing (Dahl et al. 2023, arXiv:2306.07179)."""
+"""Largest factor that counts: a method slower than this times the fastest method gains nothing on the task (Dahl et al.
+2023, arXiv:2306.07179)."""
 
 
 class Profile(NamedTuple):
     """Performance profile of one method.
 
     Attributes:
-        ratios: its time over the least of each task that anybody reached; infinite where it did not.
-        rho: the share of tasks with a ratio of at most each ``tau``.
-        area: beneath rho from 1 to ``WIDEST``, 1 for a method that is the fastest of all tasks.
+        ratios: for each task that some method reached: the method's time divided by the fastest method's; infinite if
+            the method did not reach the target.
+        rho: for each factor ``tau``: the share of tasks with a ratio of at most ``tau``.
+        area: area under rho from 1 to ``WIDEST``, scaled so that a method that is the fastest on all tasks has 1.
     """
 
     ratios: Sequence[float]
@@ -26,14 +28,14 @@ class Profile(NamedTuple):
 
 
 def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[float]) -> dict[str, Profile]:
-    """Hold methods beside each other.
+    """Compute the performance profile of each method.
 
     Args:
-        times: by method and task; None where the method did not reach the task's target.
-        taus: factors at which the shares are told.
+        times: time of each method on each task, by method and task; None if the method did not reach the task's target.
+        taus: factors at which ``rho`` is computed.
 
     Raises:
-        ValueError: a time is NaN or negative, or a factor NaN.
+        ValueError: a time is NaN or negative, or a factor is NaN.
     """
     check_times(time for own in times.values() for time in own.values() if time is not None)
     check_numbers(taus)
@@ -51,8 +53,9 @@ def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[flo
 
 
 def flips(times: Mapping[str, Mapping[str, float | None]]) -> list[tuple[str, str]]:
-    """Pairs of methods, the one with more area first, that stand the other way round if they are held beside each other
-    alone: ratios are to the fastest, whoever that is (Gould and Scott 2016).
+    """Find pairs of methods whose order changes if the two are compared without other methods. This is possible because
+    ratios are to the fastest method, which may be a third one (Gould and Scott 2016). The method with the larger area
+    among all methods comes first in its pair.
 
     Raises:
         ValueError: a time is NaN or negative.
@@ -68,7 +71,9 @@ def _is_behind(times: Mapping[str, Mapping[str, float | None]], a: str, b: str) 
 
 
 def _ratio(time: float, least: float) -> float:
-    """Ratio of a time to the least time. If the least time is 0, the ratio of 0 is 1 and all others are infinite."""
+    """Ratio of a time to the least time. If the least time is 0, a time of 0 has the ratio 1, and other times are
+    infinite.
+    """
     if time == least:
         return 1.0
     return time / least if least else math.inf

@@ -1,4 +1,4 @@
-"""Speed-up of an entry over the baseline, to the target: in steps, in seconds a step, and in all."""
+"""Speed-up of an entry over the baseline, to the target: in steps, in seconds per step, and in total seconds."""
 
 import math
 import statistics
@@ -14,18 +14,19 @@ Bound = Literal["at least", "at most"]
 
 
 class Ratio(NamedTuple):
-    """The baseline's over the own, geometric means."""
+    """Ratio of times: the baseline's divided by the entry's, as geometric means over the seeds."""
 
     ratio: float
     ci95: Interval | None
 
 
 class Speedup(NamedTuple):
-    """``total`` is ``steps`` times ``seconds_per_step``.
+    """Speed-up of an entry over the baseline. ``total`` is ``steps`` times ``seconds_per_step``.
 
     Attributes:
-        seeds: how many both have.
-        bound: whether a missed target makes the ratios bounds.
+        seeds: number of seeds that both have.
+        bound: whether the ratios are only bounds, because a seed missed the target; None if they are exact.
+        steps, seconds_per_step, total: ratios in steps, in seconds per step, and in seconds.
     """
 
     seeds: int
@@ -42,7 +43,8 @@ def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
     """Speed-up from times by seed. A seed that missed the target enters with the length of its run.
 
     Returns:
-        No ratios where both miss the target, where a time is 0, or where there is no seed.
+        A speed-up without ratios if both the baseline and the entry have a seed that missed the target, if a time is
+        0, or if one of the two has no seed.
 
     Raises:
         ValueError: a time is NaN or negative.
@@ -51,7 +53,7 @@ def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
 
 
 def speedups(pairs: Sequence[tuple[Mapping[int, Time], Mapping[int, Time]]]) -> list[Speedup]:
-    """Speed-ups of several pairs of baseline and entry, each as ``speedup`` computes it.
+    """Speed-ups of several pairs (baseline, entry), each as ``speedup`` computes it.
 
     Raises:
         ValueError: a time is NaN or negative.

@@ -16,16 +16,20 @@ def has_spread(values: Sequence[float]) -> bool:
 
 
 def check_numbers(values: Iterable[float]) -> None:
-    """Raises:
-    ValueError: one is NaN or infinite.
+    """Check that all values are finite.
+
+    Raises:
+        ValueError: a value is NaN or infinite.
     """
     if not all(map(math.isfinite, values)):
         raise ValueError("a value is not a number, or infinite")
 
 
 def check_times(times: Iterable[float]) -> None:
-    """Raises:
-    ValueError: one is NaN or negative.
+    """Check that times are numbers from 0 on.
+
+    Raises:
+        ValueError: a time is NaN or negative.
     """
     for time in times:
         if math.isnan(time) or time < 0:
@@ -33,8 +37,10 @@ def check_times(times: Iterable[float]) -> None:
 
 
 def check_points(points: Iterable[Point]) -> None:
-    """Raises:
-    ValueError: a value is NaN or infinite, or a time is NaN or negative.
+    """Check the values and times of a curve's points.
+
+    Raises:
+        ValueError: a value is NaN or infinite, or a time is NaN or negative.
     """
     for step, value, seconds in points:
         if not math.isfinite(value):
@@ -44,5 +50,5 @@ def check_points(points: Iterable[Point]) -> None:
 
 
 def gain(value: float, direction: Direction) -> float:
-    """The value, turned so that more is better; turned once more, the value."""
+    """Change the sign of a value if less is better, so that more is better. Applied twice, it gives the value back."""
     return value if direction == "maximize" else -value

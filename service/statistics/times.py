@@ -1,4 +1,4 @@
-"""Times to a target, of curves that may never get there."""
+"""Times to a target, for curves that may never reach it."""
 
 import math
 import statistics
@@ -14,18 +14,19 @@ from service.statistics.differences import Pairs, pair, pairs
 from service.statistics.spread import LEVEL, check_numbers, check_points, check_times, gain, has_spread
 from service.statistics.values import Interval, interval, of_exp, share_interval
 
-RANKS_FROM = 6  # times, whose order alone gives an interval of their median
+RANKS_FROM = 6  # times from which on their order alone gives an interval of the median
 HALF, ROUNDING = 0.5, 1e-12
 
 TimeUnit = Literal["steps", "seconds"]
 
 
 class Fraction(NamedTuple):
-    """Own time over the baseline's: the geometric mean over ``n`` seeds.
+    """Time of an entry divided by the baseline's time: the geometric mean over ``n`` seeds.
 
     Attributes:
-        ci95: by Student's t on the logarithms; None of one seed, or where a run missed the level.
-        bound: ``at least`` if a run missed it, so that its time would be longer.
+        ci95: confidence interval by Student's t on the logarithms; None for one seed, without spread, or if a run
+            missed the level.
+        bound: ``at least`` if a run missed the level, so that the run's true time is longer; else None.
     """
 
     fraction: float
@@ -35,13 +36,13 @@ class Fraction(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Over the seeds.
+    """Times to a target, pooled over the seeds.
 
     Attributes:
-        median: None if it is not known to be reached.
-        reached: how many did.
-        ci95: of the median; a limit of None is not known.
-        restricted_mean: of the times up to ``tau`` (Royston and Parmar 2013).
+        median: median time; None if it is not known, because too few seeds reached the target.
+        reached: number of seeds that reached the target.
+        ci95: confidence interval of the median; an upper limit of None is not known.
+        restricted_mean: mean of the times, each cut at ``tau`` (Royston and Parmar 2013).
     """
 
     median: float | None
@@ -51,7 +52,7 @@ class Times(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A seed's time, and whether the target was reached then; of a miss, when one stopped looking."""
+    """Time of a seed to the target, if ``reached``. Else the censoring time: until then the target was not reached."""
 
     time: float
     reached: bool
@@ -61,7 +62,10 @@ class TimeDifference(NamedTuple):
     """Difference of log times of two entries, cut at ``tau``, the first censoring time.
 
     Attributes:
-        tau: the first time at which one stopped looking; None if all reached the target.
+        tau: the first censoring time of a seed that missed the target; None if all seeds reached it.
+        mean: mean difference of the logarithms.
+        p_value: how often chance alone makes such a difference.
+        seeds: number of seeds that both entries have.
     """
 
     tau: float | None
@@ -71,10 +75,10 @@ class TimeDifference(NamedTuple):
 
 
 def time_to_target(points: Sequence[Point], target: float, direction: Direction, k: int = HELD) -> Time:
-    """Time when a curve first reaches a target and holds it for ``k`` evaluations, linear between two of them.
+    """Time when a curve first reaches a target and holds it for ``k`` evaluations, linear between two evaluations.
 
     Args:
-        points: in the order of their steps.
+        points: evaluations of the curve, in the order of their steps.
 
     Raises:
         ValueError: a value or the target is NaN, or a time is negative.
@@ -88,11 +92,12 @@ def time_to_target(points: Sequence[Point], target: float, direction: Direction,
 
 
 def times(times: Sequence[float], reached: Sequence[bool], tau: float) -> Times:
-    """Pool one time a seed.
+    """Pool the times of seeds to a target, one time for each seed.
 
     Args:
-        times: those of misses are when one stopped looking.
-        tau: up to where times are averaged.
+        times: time of each seed; for a seed that missed the target, its censoring time.
+        reached: whether each seed reached the target.
+        tau: time at which the restricted mean cuts longer times.
 
     Raises:
         ValueError: a time is NaN or negative.
@@ -105,17 +110,18 @@ def times(times: Sequence[float], reached: Sequence[bool], tau: float) -> Times:
 
 
 def survival(left: int, n: int) -> tuple[float, float, float]:
-    """The share of ``n`` seeds, one or more, that have not reached the target yet, and its interval."""
+    """Share ``left / n`` of seeds that have not reached the target yet, with its confidence interval; n >= 1."""
     interval = share_interval(left, n)
     assert interval is not None
     return left / n, *interval
 
 
 def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | None:
-    """log a - log b of times by seed, none counted beyond the first time at which one stopped looking.
+    """Test the difference log a - log b of the times of two entries, by seed. All times are cut at the first censoring
+    time of both entries.
 
     Returns:
-        None where there are too few seeds, or somebody stopped at once.
+        None if there are too few seeds for a test, or if a time is 0.
 
     Raises:
         ValueError: a time is NaN or negative.
@@ -132,7 +138,7 @@ def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | No
 
 
 def time_pairs(times: Sequence[Mapping[int, Run]]) -> Pairs:
-    """Differences of each two entries, as ``time_pair`` computes them.
+    """Test the difference of the times of every two entries, as ``time_pair`` does.
 
     Raises:
         ValueError: a time is NaN or negative.
@@ -148,10 +154,10 @@ def _first_miss(runs: Mapping[int, Run]) -> float:
 
 
 def kaplan_meier(times: Sequence[float], reached: Sequence[bool]) -> list[tuple[float, float]]:
-    """The share that has not reached the target after each time (Kaplan and Meier 1958).
+    """Share of seeds that have not reached the target after each time (Kaplan and Meier 1958).
 
-    Of those who were at risk just before a time, some reached the target then: S(t) = prod (at risk - reached) / at
-    risk, over all times up to t.
+    S(t) = prod (at risk - reached) / at risk, over all times up to t. "At risk" is the number of seeds that were still
+    watched just before a time; "reached" is the number of them that reached the target at this time.
     """
     curve, at_risk, left = [], len(times), 1.0
     for time, runs in groupby(sorted(zip(times, reached, strict=True)), key=itemgetter(0)):
@@ -173,14 +179,15 @@ def _median(curve: Sequence[tuple[float, float]]) -> float | None:
 
 
 def restricted_mean(curve: Sequence[tuple[float, float]], tau: float) -> float:
-    """The integral of the curve from 0 to tau."""
+    """Integral of a survival curve from 0 to tau: the mean of the times, each cut at tau."""
     steps = [(0.0, 1.0), *((time, left) for time, left in curve if time < tau), (tau, 0.0)]
     return math.fsum(left * (end - begin) for (begin, left), (end, _) in pairwise(steps))
 
 
 def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tuple[float, float | None] | None:
-    """Interval of a median of times. From six times on it is by order statistics, with misses at infinity. Fewer
-    times have one if none is a miss: by Student's t on the logarithms.
+    """Confidence interval of a median of times. From six times on, order statistics give it; for the upper limit a miss
+    counts as infinite. Fewer times have an interval only without a miss and without a time of 0: by Student's t on the
+    logarithms.
     """
     if len(times) < RANKS_FROM:
         if not all(reached) or min(times) == 0:
@@ -193,7 +200,7 @@ def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tupl
 
 
 def best_held(points: Sequence[Point], direction: Direction, k: int = HELD) -> float | None:
-    """The best level that a curve holds for ``k`` evaluations; None of fewer."""
+    """Best level that a curve holds for ``k`` evaluations; None for a curve with fewer evaluations."""
     check_points(points)
     gains = [gain(point.value, direction) for point in points]
     held = [min(gains[c : c + k]) for c in range(len(gains) - k + 1)]
@@ -208,14 +215,16 @@ def to_baselines_best(
     by: TimeUnit = "steps",
     own_best: bool = False,
 ) -> Fraction | None:
-    """Time to the best level that the baseline of the same seed holds, as a part of the baseline's time.
+    """Time of an entry to the best level that the baseline of the same seed holds, divided by the baseline's time.
 
     Args:
-        baseline, own: curves by seed; those that both have count.
-        own_best: whether it is the time to the own best level instead, be it better or worse: LN section 6.1's 60%.
+        baseline, own: curves of the baseline and of the entry, by seed; only common seeds count.
+        by: unit of the times.
+        own_best: whether the entry's time is to the entry's own best level instead, which may be better or worse (as
+            the 60% of LN section 6.1).
 
     Returns:
-        None without such a seed, or where a time is 0, as of a curve without a point.
+        None if no common seed holds a level for ``k`` evaluations, or if a time is 0, as for a curve without points.
 
     Raises:
         ValueError: a value is NaN, or a time is negative.
@@ -239,12 +248,12 @@ def to_baselines_best(
 
 
 def _interval(logs: Sequence[float]) -> Interval | None:
-    """Interval of exp of the mean. None if no logarithm differs from the mean."""
+    """Confidence interval of the geometric mean, from logarithms. None for one logarithm or without spread."""
     return of_exp(interval(logs, LEVEL)) if len(logs) > 1 and has_spread(logs) else None
 
 
 def _end(points: Sequence[Point], by: TimeUnit) -> float:
-    """Time of the last evaluation, 0 if there is none."""
+    """Time of the last evaluation; 0 if there is no evaluation."""
     if not points:
         return 0.0
     last = points[-1]

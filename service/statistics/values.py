@@ -12,10 +12,10 @@ from normcore.spec.metric import Direction, Metric
 from service.statistics.spread import LEVEL, check_numbers, gain, has_spread
 
 NOMINAL = 0.97
-"""Of Student's t for few seeds, so that an interval of skewed values holds the true mean in 95% of cases, too."""
-IQM_FROM = 5  # seeds
-GAP_FROM = 3  # seeds: of two, nobody can tell which is usual
-WIDE_GAP, LEAST_GAP = 3.0, 0.05  # times all other gaps together, and part of the metric's range
+"""Nominal level of intervals by Student's t, so that few and skewed values cover the true mean in 95% of cases, too."""
+IQM_FROM = 5  # seeds that an interquartile mean needs
+GAP_FROM = 3  # seeds that a gap needs: of two, nobody can tell which is usual
+WIDE_GAP, LEAST_GAP = 3.0, 0.05  # least gap: times all other gaps together, and as a share of the metric's range
 
 Interval = tuple[float, float]
 
@@ -24,8 +24,8 @@ class Limits(NamedTuple):
     """Bounds of a metric's values, and their resolution.
 
     Attributes:
-        least, most: bounds; None where there is none.
-        items: test items that the metric counts; None if it counts none, or if their number is not known.
+        least, most: smallest and largest possible value; None if there is no such bound.
+        items: number of test items that the metric counts; None if it counts no items, or if the number is not known.
     """
 
     least: float | None = None
@@ -34,24 +34,24 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, metric: Metric, items: int | None = None) -> Self:
-        """The limits of a metric that counts so many items."""
+        """Limits of a metric that counts ``items`` test items."""
         least, most = (None if bound is None else float(bound) for bound in metric.bounds)
         return cls(least, most, items)
 
     @property
     def of_differences(self) -> "Limits":
-        """The bounds of a difference of two values; of a metric with one bound there are none."""
+        """Bounds of the difference of two values. There are no bounds unless the metric has both of its own."""
         if self.least is None or self.most is None:
             return UNLIMITED
         return Limits(self.least - self.most, self.most - self.least)
 
     @property
     def floor(self) -> float:
-        """The least half width of an interval: half a test item."""
+        """Smallest half width of an interval: half a test item, as a share of all test items."""
         return 0.5 / self.items if self.items else 0.0
 
     def cut(self, interval: Interval, mean: float) -> Interval:
-        """The part of an interval within the bounds; it keeps its mean, whatever the metric has promised."""
+        """Cut an interval to the bounds. The interval always contains its mean, even a mean beyond a bound."""
         low, high = interval
         if self.least is not None:
             low = max(low, min(self.least, mean))
@@ -64,18 +64,19 @@ UNLIMITED = Limits()
 
 
 class Value(NamedTuple):
-    """Value of an entry. All fields but the last three are of the seeds that converged.
+    """Value of an entry, pooled over its seeds.
 
     Attributes:
-        mean, std: the latter with n - 1.
-        ci95: of the mean, by Student's t, at least as wide as one test item and within the metric's bounds.
-        n: seeds that converged.
-        iqm: mean of the middle half of all seeds, those that diverged being worst (Agarwal et al. 2021,
+        mean, std: mean and standard deviation (with n - 1) of the seeds that converged.
+        ci95: confidence interval of the mean by Student's t, at least as wide as one test item and within the metric's
+            bounds.
+        n: number of seeds that converged.
+        iqm: mean of the middle half of all seeds; seeds that diverged count as the worst (Agarwal et al. 2021,
             arXiv:2108.13264).
         score: mean of all seeds, each counted as its ``worth``; a seed that diverged counts as ``no_skill``.
-        diverged_ci95: of the share that diverges (Clopper and Pearson 1934).
-        gap: whether the values fall into two groups, as where some seeds do not take off. No interval of the mean
-            holds for such values.
+        diverged_ci95: confidence interval of the share of seeds that diverge (Clopper and Pearson 1934).
+        gap: whether the values fall into two groups, for example because some seeds did not take off. No interval of
+            the mean holds for such values.
     """
 
     mean: float | None
@@ -95,17 +96,17 @@ def value(
     no_skill: float | None,
     limits: Limits = UNLIMITED,
 ) -> Value:
-    """Pool one value a seed.
+    """Pool the values of an entry's seeds, one value for each seed.
 
     Args:
-        values: of the seeds that converged.
-        n_diverged: how many others there are.
-        no_skill: what a model gets that ignores its input. Without it there is no score of seeds that diverged, and
-            no limit to what the others lose.
-        limits: of the metric.
+        values: values of the seeds that converged.
+        n_diverged: number of seeds that diverged.
+        no_skill: value of a model that ignores its input. If it is None, an entry with a diverged seed has no score,
+            and a bad value of another seed enters the score as it is.
+        limits: bounds and resolution of the metric.
 
     Raises:
-        ValueError: a value is NaN or infinite, or so is ``no_skill``.
+        ValueError: a value or ``no_skill`` is NaN or infinite.
     """
     check_numbers(values if no_skill is None else [*values, no_skill])
     values = list(map(float, values))  # PostgreSQL's JSON gives 1e30 back as a whole number, too large for numpy
@@ -125,9 +126,9 @@ def value(
 
 
 def worth(value: float, direction: Direction, no_skill: float | None) -> float:
-    """The part of a score that a seed gives: its value, but never worse than ``no_skill``.
+    """Value with which a seed enters a score: the seed's value, but never worse than ``no_skill``.
 
-    A training that explodes and stays finite counts as one that becomes NaN.
+    So a training that explodes and stays finite counts like a training that becomes NaN.
     """
     if no_skill is None:
         return value
@@ -142,7 +143,7 @@ def mean(values: Sequence[float]) -> float | None:
 def interval(values: Sequence[float], level: float, limits: Limits = UNLIMITED) -> Interval | None:
     """Confidence interval of the mean by Student's t; None for fewer than two values.
 
-    Values without spread have an interval of one test item, or of no width if the metric counts none.
+    Values without spread have an interval as wide as one test item, or of width 0 if the metric counts no items.
     """
     n = len(values)
     if n < 2:
@@ -155,7 +156,7 @@ def interval(values: Sequence[float], level: float, limits: Limits = UNLIMITED) 
 
 
 def of_exp(logs: Interval | None) -> Interval | None:
-    """Interval of numbers from the interval of their logarithms."""
+    """Convert an interval of logarithms to an interval of the numbers."""
     return None if logs is None else (math.exp(logs[0]), math.exp(logs[1]))
 
 
@@ -177,10 +178,10 @@ def _score(values: Sequence[float], n_diverged: int, direction: Direction, no_sk
 
 
 def _has_gap(values: Sequence[float], of: float | None) -> bool:
-    """Tell if the largest gap between neighbours is over 3 times all others together, and over 5% of the range.
+    """Tell if the largest gap between sorted values is over 3 times all others together, and over 5% of the range.
 
     Args:
-        of: the metric's range; None if it is not known.
+        of: width of the metric's range; None if it is not known.
     """
     if len(values) < GAP_FROM or of is None:
         return False
@@ -191,8 +192,8 @@ def _has_gap(values: Sequence[float], of: float | None) -> bool:
 
 
 def _range(values: Sequence[float], direction: Direction, no_skill: float | None, limits: Limits) -> float | None:
-    """Range of a metric, from its least to its most. If a bound is missing, the range goes from no skill to the good
-    bound, or to the best value.
+    """Width of a metric's range. If a bound is missing, it is the distance from ``no_skill`` to the good bound, or to
+    the best value if there is no good bound.
     """
     if limits.least is not None and limits.most is not None:
         return limits.most - limits.least
@@ -205,7 +206,7 @@ def _range(values: Sequence[float], direction: Direction, no_skill: float | None
 
 
 def share_interval(count: int, of: int) -> Interval | None:
-    """Interval of a share (Clopper and Pearson 1934); None of nothing."""
+    """Confidence interval of the share ``count / of`` (Clopper and Pearson 1934); None if ``of`` is 0."""
     if not of:
         return None
     tail = (1 - LEVEL) / 2

@@ -1,1 +1,1 @@
-"""Many experiments at once: a spec, and a grid or random draws over its fields."""
+"""Sweeps: many experiments at once, from a spec and a grid or random draws over some of its fields."""

@@ -43,11 +43,11 @@ def advance(session: Session) -> list[Notification]:
 
 
 def _advance(session: Session, sweep: Sweep) -> list[Notification]:
-    """Add a seed where it is needed, until there is something to run or nothing is open any more."""
+    """Add seeds to cells until there is a new run, or until no order of cells is open any more."""
     cells = _complete(session, sweep)
     try:
         return _next_seeds(session, sweep, cells)
-    except ValueError as error:  # as without the plug-in that the sweep was submitted with
+    except ValueError as error:  # for example because a plug-in was removed since
         log.warning("%s gets no more seeds, as a spec of it cannot be read: %s", sweep.id, error)
         sweep.is_settled = True
         return []
@@ -63,20 +63,20 @@ def _next_seeds(session: Session, sweep: Sweep, cells: Cells) -> list[Notificati
 
 
 def _complete(session: Session, sweep: Sweep) -> Cells:
-    """The cells of which every run has succeeded; others would fail again, or somebody does not want them."""
+    """Cells whose runs have all succeeded. Other cells have a failed or cancelled run, and get no more seeds."""
     missing = select(Experiment.fingerprint).join(Run).where(Experiment.sweep_id == sweep.id, Run.state != "succeeded")
     cells = select(SweepCell).where(SweepCell.sweep_id == sweep.id, SweepCell.fingerprint.not_in(missing))
     return session.scalars(cells.order_by(SweepCell.number)).all()
 
 
 def _wanting(session: Session, cells: Cells) -> Cells:
-    """Cells whose order is open and that may have another seed."""
+    """Cells that need another seed: their order is open, and they may have more seeds."""
     values = _values(session, cells)
     return [cell for k in undecided(values) if len((cell := cells[k]).seeds) < MOST_SEEDS]
 
 
 def _values(session: Session, cells: Cells) -> list[dict[int, float]]:
-    """Parts of each cell's score, by the sweep's own seeds."""
+    """Values with which each cell's seeds enter its score, by seed; only seeds of the sweep count."""
     fingerprints = [cell.fingerprint for cell in cells]
     worths = {fingerprint: _worths(row) for fingerprint, row in rows_of(session, fingerprints).items()}
     return [
@@ -92,7 +92,7 @@ def _worths(row: Row) -> dict[int, float]:
 
 
 def _add_seed(session: Session, sweep: Sweep, cells: Cells) -> list[Notification]:
-    """Give each of these cells its next seed, from an earlier run where there is one."""
+    """Give each of these cells its next seed. An earlier run of the seed is reused; else a new run is stored."""
     specs = {cell.fingerprint: _spec(session, sweep, cell) for cell in cells}
     seeds = {spec.seeds[0] for spec in specs.values()}
     known = measured(session, specs, seeds) if sweep.posted["reuse"] else {}
@@ -111,8 +111,8 @@ def _add_seed(session: Session, sweep: Sweep, cells: Cells) -> list[Notification
 
 
 def _spec(session: Session, sweep: Sweep, cell: SweepCell) -> ExperimentSpec:
-    """The cell's spec with its next seed alone. Where its experiment is an earlier one, that one's device, priority and
-    labels are not the sweep's."""
+    """Spec of a cell with only its next seed. Device, priority and labels come from the sweep, because the cell's
+    experiment may be an earlier one with others."""
     stored = session.scalars(select(Experiment.spec).where(Experiment.id == cell.experiment_id)).one()
     of_cell = {name: part for name, part in stored.items() if name not in OF_ALL_CELLS}
     of_all = {name: part for name, part in sweep.posted["spec"].items() if name in OF_ALL_CELLS}

@@ -1,4 +1,4 @@
-"""Cancel and retry all of a sweep as one."""
+"""Cancel and retry all runs of a sweep together."""
 
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -11,7 +11,7 @@ from service.sweeps.tables import Sweep
 
 
 def cancel(session: Session, sweep_id: str) -> None:
-    """Cancel queued runs at once, ask the workers to stop running ones, and give no cell another seed.
+    """Cancel a sweep: cancel queued runs at once, ask workers to stop running ones, and give no cell another seed.
 
     Raises:
         NotFound: no such sweep.
@@ -33,8 +33,10 @@ def retry(session: Session, sweep_id: str) -> list[Notification]:
 
 
 def _known(session: Session, sweep_id: str) -> Sweep:
-    """Raises:
-    NotFound: no such sweep.
+    """Read a sweep.
+
+    Raises:
+        NotFound: there is no such sweep.
     """
     found = session.get(Sweep, sweep_id)
     if found is None:

@@ -1,4 +1,4 @@
-"""Results of a sweep's cells, by the boards that they are on."""
+"""Results of a sweep's cells, read from the boards that show them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,12 +24,14 @@ from service.sweeps.tables import SweepCell
 
 @dataclass(slots=True)
 class Standings:
-    """Results of the cells that have any, by fingerprint.
+    """Results of a sweep's cells. A cell without results is left out.
 
     Attributes:
-        entries: of their boards; those of older code have no rank.
-        best: of those that are ranked within the board's budget, as are the curves; None if there is none, and if the
-            cells are of several boards; then there are no curves either.
+        entries: entries of the cells on their boards, by fingerprint; entries of older code have no rank.
+        best: fingerprint of the best cell within the board's budget; None if there is no such cell, and if the cells
+            are of several boards.
+        budget_curve, budget_flips: curves of the methods from the same cells, and where the curves cross; empty if the
+            cells are of several boards.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -43,10 +45,10 @@ _Board = tuple[str, ProfileName, str]
 
 
 def standings(session: Session, kept: KeptAnswers, sweep_id: str) -> Standings:
-    """Results of a sweep. They are cached until a run is added to one of its boards.
+    """Read the results of a sweep. They are cached until a run is added to one of the sweep's boards.
 
     Args:
-        kept: where they are.
+        kept: cache of the results.
     """
     boards = _boards(session, sweep_id)
     version = tuple((board, leaderboards.version(session, *board[:2])) for board in boards)

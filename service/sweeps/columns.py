@@ -1,4 +1,4 @@
-"""A sweep as a table: a row for each cell, with a column for each field that it varies; and a list of sweeps."""
+"""Tables of sweeps: one sweep with a row for each cell and a column for each varied field, and a list of sweeps."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from service.http.tables import Column, Table, interval
 from service.leaderboards.columns import estimate
 from service.sweeps.schemas import Sweep, SweepCell, SweepSummary
 
-FILE_ROW = "A row for each cell; a varied field's column has its value as JSON, and `values.` before its name."
+FILE_ROW = "A row for each cell. A varied field has a column, `values.` and the field's name, with the value as JSON."
 FILE_EXAMPLE = '"sweep_id","values.norm.gain_init","experiment_id","best"\n"swp_01KAJ3…","0.1","exp_01KAJ3…",true\n'
 SWEEPS_ROW = "A row for each sweep of the page; `Link` has the next page."
 SWEEPS_EXAMPLE = '"id","state","n_experiments","n_runs"\n"swp_01KAJ3V1Z8Q4N7M2X5C6B9D0EH","running",2,2\n'
@@ -33,7 +33,7 @@ SUMMARY = (
 
 
 def sweep_table(sweep: Sweep) -> Table:
-    """Table of a sweep's cells. The other columns of their entries are on their boards."""
+    """Table of a sweep's cells. The tables of boards have the other columns of their entries."""
     return Table(
         sweep.id,
         (

@@ -1,4 +1,4 @@
-"""Example of a sweep in the description of the API: two cells, one of which has been measured."""
+"""Example of a sweep for the API's description: two cells, of which one is measured."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Expansion of a sweep into its cells: values, and the spec that they make."""
+"""Expansion of a sweep into its cells: the values of each cell, and the spec with these values."""
 
 import itertools
 import json
@@ -16,16 +16,16 @@ from service.errors import Invalid
 from service.experiments import memory, validation
 from service.sweeps.spec import WrittenSweep
 
-MOST_ERRORS = 1000  # after which the other cells are not looked at
-MOST_OF_ONE = 50  # errors of one cell, after which the others are not looked at either
-MOST_LETTERS = 200  # of a cell's name
-TRIES = 100  # draws for each one that is wanted, until it is clear that there are no more that differ
+MOST_ERRORS = 1000  # errors of all cells, after which no other cell is checked
+MOST_OF_ONE = 50  # errors of one cell, after which no other cell is checked
+MOST_LETTERS = 200  # letters of a cell's name
+TRIES = 100  # tries for each wanted draw, until it is clear that there are no more different draws
 
 Values = Mapping[str, Any]  # by dotted path
 
 
 class Cell(NamedTuple):
-    """A combination of values, and what it comes to."""
+    """A combination of values, and the spec with these values."""
 
     values: Values
     spec: ExperimentSpec
@@ -33,10 +33,10 @@ class Cell(NamedTuple):
 
 
 def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
-    """All cells, the grid's last field changing fastest and each draw after the other.
+    """Make all cells of a sweep. The grid's first field changes slowest, and the draws change fastest.
 
     Raises:
-        Invalid: cells do not fit, each named by its values, or two are the same.
+        Invalid: cells do not fit (the errors name each cell by its values), or two cells are the same experiment.
     """
     all_values = assignments(written)
     found, refused = list[Cell](), list[Refused]()
@@ -56,25 +56,27 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
 
 
 class Refused(NamedTuple):
-    """A combination of values that does not fit, and why."""
+    """A combination of values that does not fit, and the errors."""
 
     values: Values
     errors: Sequence[SpecError]
 
 
 def name_of(values: Values) -> str:
-    """A cell as people call it: ``norm.gain_init=0.1, norm.method="layer_norm"``."""
+    """Name of a cell: its fields and values, as ``norm.gain_init=0.1, norm.method="layer_norm"``."""
     name = ", ".join(f"{path}={brief(value, MOST_LETTERS)}" for path, value in values.items())
     return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
 
 
 def _named(error: SpecError, written: WrittenSweep, values: Values) -> SpecError:
-    """The error of a cell's spec as one of the sweep: where the field has its value from, and in which cell."""
+    """Convert an error of a cell's spec to an error of the sweep: it names the cell, and where in the sweep the value
+    comes from.
+    """
     return SpecError(_loc(error, written), f"does not fit in the cell {name_of(values)}: {error.msg}", error.type)
 
 
 def assignments(written: WrittenSweep) -> list[Values]:
-    """The values of each cell."""
+    """List the values of each cell: every combination of the grid with every draw."""
     draws = _draws(written) if written.random else [{}]
     return [
         {**dict(zip(written.grid, combination, strict=True)), **draw}
@@ -84,11 +86,11 @@ def assignments(written: WrittenSweep) -> list[Values]:
 
 
 def _draws(written: WrittenSweep) -> list[Values]:
-    """Draw as many cells as wanted, no two alike. Each field has a random source of its own, so that another field or
-    more samples change no draw.
+    """Make the wanted number of draws, no two alike. Each field has a random source of its own, so that another field
+    or more samples change no draw.
 
     Raises:
-        Invalid: there are not so many.
+        Invalid: there are fewer different draws than wanted.
     """
     wanted = written.samples or 0
     choices = {path: _numbered(of.choice) for path, of in written.random.items() if of.choice is not None}
@@ -108,18 +110,20 @@ def _draws(written: WrittenSweep) -> list[Values]:
 
 def _check_enough(found: int, wanted: int) -> None:
     if found < wanted:
-        wrong = f"only {found} draws that differ were found; ask for {found} or fewer, or use a grid"
+        wrong = f"only {found} different draws were found; set samples to {found} or fewer, or use a grid"
         raise Invalid([SpecError(("samples",), wrong, "too_many")])
 
 
 def _numbered(choice: Sequence[Any]) -> Mapping[int, int]:
-    """A number for each value by its identity, the same for equal ones: values may be long, and are drawn often."""
+    """Number the values of a choice, by ``id``; equal values have the same number. Numbers are compared instead of
+    values, because values may be long, and are drawn often.
+    """
     numbers: dict[str, int] = {}
     return {id(value): numbers.setdefault(json.dumps(value), len(numbers)) for value in choice}
 
 
 def spec_of(written: WrittenSweep, values: Values) -> Mapping[str, Any]:
-    """A cell's spec, as a user would write it.
+    """Write a cell's spec, as a user would write it.
 
     Raises:
         Invalid: a path leads below a value that has no fields.
@@ -131,12 +135,12 @@ def spec_of(written: WrittenSweep, values: Values) -> Mapping[str, Any]:
 
 
 def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ()) -> Any:
-    """A copy of the part with this value at the path, ``above`` being where the part stands."""
+    """Copy a part of a spec with this value at the path. ``above`` is the path to the part."""
     if not path:
         return value
     if isinstance(part, Mapping):
         return {**part, path[0]: _with(part.get(path[0], {}), path[1:], value, (*above, path[0]))}
-    if len(above) == 1:  # what should be a part of the spec is refused with it
+    if len(above) == 1:  # the check of the spec refuses the part
         return part
     wrong = (
         f"{'.'.join(above)} is {brief(part, MOST_LETTERS)}, which has no field {quoted('.'.join(path))}; leave that out"
@@ -145,18 +149,18 @@ def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ())
 
 
 def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cells: int) -> list[SpecError]:
-    """Errors of a sweep's cells. An error of all cells is said once; the others are named one by one."""
+    """List the errors of a sweep's cells. An error of all cells is listed once, any other error for each cell."""
     of_all = set.intersection(*(set(cell.errors) for cell in refused)) if len(refused) == tried else set()
     errors = [SpecError(_loc(e, written), e.msg, e.type) for e in refused[0].errors if e in of_all]
     others = [Refused(cell.values, [e for e in cell.errors if e not in of_all]) for cell in refused]
     errors += [_named(error, written, cell.values) for cell in others for error in cell.errors]
     if tried < n_cells:
-        errors.append(SpecError((), f"that is enough; {n_cells - tried:,} cells were not looked at", "more"))
+        errors.append(SpecError((), f"too many errors; {n_cells - tried:,} cells were not checked", "more"))
     return errors
 
 
 def _loc(error: SpecError, written: WrittenSweep) -> tuple[str | int, ...]:
-    """Location of a field's value: an axis of the sweep, else its spec."""
+    """Location in the sweep that gave a field its value: the grid, the random fields, or else the spec."""
     fields = [str(step) for step in error.loc]
     for length in range(len(fields), 0, -1):
         path = ".".join(fields[:length])
@@ -183,12 +187,15 @@ def _of_several_boards(written: WrittenSweep, found: Sequence[Cell]) -> list[Spe
     tasks = {json.dumps(cell.spec.task.model_dump(mode="json"), sort_keys=True) for cell in found}
     if len(tasks) == 1 and isinstance(found[0].spec, TrainingSpec):
         return []
-    return [SpecError(("adaptive",), "only trainings of one task have an order; use false", "adaptive")]
+    wrong = "all cells of an adaptive sweep must train one task with the same options; use false"
+    return [SpecError(("adaptive",), wrong, "adaptive")]
 
 
 def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell], heartbeat_seconds: float) -> None:
-    """Raises:
-    Invalid: what some cells ask for is not there now; each is named.
+    """Check that this service has now what the cells ask for: trained models, kernels and memory.
+
+    Raises:
+        Invalid: something is missing for some cells; the errors name each cell.
     """
     refused, rooms = [], memory.Rooms()
     for cell in found:

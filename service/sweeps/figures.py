@@ -1,4 +1,4 @@
-"""The figures of a sweep, for API and pages alike."""
+"""Figures of a sweep, for API and pages."""
 
 from normcore.figures import Figure, Theme
 from normcore.figures.budget import Budget, budgets
@@ -30,5 +30,5 @@ def metric_of(sweep: Sweep) -> Metric | None:
 
 
 def subject(sweep: SweepSummary) -> str:
-    """Task and profile, or that there are several."""
+    """Task and profile of a sweep in words, or "several tasks"."""
     return f"{sweep.tasks[0].name}, {sweep.tasks[0].profile}" if len(sweep.tasks) == 1 else "several tasks"

@@ -18,7 +18,7 @@ def metric_of(tasks: Collection[str]) -> Metric | None:
 
 
 def best(rows: Sequence[Row], metric: Metric) -> str | None:
-    """The fingerprint of the cell with the best validation value, of equal ones the first."""
+    """Find the fingerprint of the cell with the best validation value; of equal cells, the first."""
     found: Row | None = None
     for row in rows:
         if row.pooled.valid_value is not None and (found is None or _is_better(row, found, metric)):
@@ -32,7 +32,7 @@ def _is_better(row: Row, than: Row, metric: Metric) -> bool:
 
 
 def trials(rows: Sequence[Row]) -> dict[str, list[Trial]]:
-    """The cells of each method, as a search among them would see them."""
+    """List the cells of each method as trials of a search: validation value and test value of each cell."""
     found: dict[str, list[Trial]] = {}
     for row in rows:
         trial = _trial(row)
@@ -42,7 +42,7 @@ def trials(rows: Sequence[Row]) -> dict[str, list[Trial]]:
 
 
 def _trial(row: Row) -> Trial | None:
-    """A cell that diverged in all seeds is worth what a model gets that ignores its input."""
+    """Make a trial of a cell. A cell that diverged in all seeds has the value of a model that ignores its input."""
     pooled = row.pooled
     if pooled.score is not None:
         return Trial(pooled.valid_value, pooled.score)
@@ -56,7 +56,7 @@ def budget_curves(of_methods: Mapping[str, Sequence[Trial]], direction: Directio
 
 
 def budget_flips(curves: Mapping[str, Sequence[BestOf]], metric: Metric) -> list[BudgetFlip]:
-    """Crossings of two methods' curves, in the order of the number of cells."""
+    """Find the numbers of cells at which the curves of two methods cross, smallest number first."""
     found = []
     for one, other in combinations(curves, 2):
         for k, is_uncertain in flips(curves[one], curves[other]):

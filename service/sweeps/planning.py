@@ -12,7 +12,7 @@ from service.sweeps.expansion import Cell
 from service.sweeps.spec import WrittenSweep
 from service.sweeps.submission import plans
 
-MOST_BASES = 3  # that an estimate names
+MOST_BASES = 3  # measurements that an estimate names
 
 
 def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> schemas.SweepPlan:
@@ -40,7 +40,7 @@ def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> sche
 
 
 def _total(of_cells: Sequence[tuple[float | None, int]]) -> float | None:
-    """Seconds of all runs, one after the other; unknown if those of a cell are."""
+    """Seconds of all runs, one after the other; None if the seconds of a cell are unknown."""
     known = [seconds * runs for seconds, runs in of_cells if seconds is not None]
     return round(sum(known), 3) if len(known) == len(of_cells) else None
 

@@ -20,13 +20,13 @@ from service.sweeps.tables import Sweep, SweepCell
 
 
 def sweep(session: Session, kept: KeptAnswers, sweep_id: str) -> schemas.Sweep:
-    """A sweep with its cells and what they come to.
+    """Read a sweep with its cells and their results.
 
     Args:
-        kept: where that is if it was made before.
+        kept: cache of the results.
 
     Raises:
-        NotFound: no such sweep.
+        NotFound: there is no such sweep.
     """
     found = session.get(Sweep, sweep_id)
     if found is None:
@@ -86,9 +86,11 @@ class _Standing:
     """Progress of a sweep's own runs, without reused ones.
 
     Attributes:
-        states: of runs, and whether any in this state ever started.
-        steps_left: of runs that have not ended; ``pace``: steps a second of those that run.
-        longest: seconds that one of them takes.
+        states: states of the runs, and for each state whether a run in this state ever started.
+        ended, diverged: number of runs that ended, and number of runs that diverged.
+        steps_left: steps that are left of all runs that have not ended.
+        pace: steps per second of all running runs together.
+        longest: seconds until the slowest running run ends.
     """
 
     states: list[tuple[str, bool]] = field(default_factory=list)
@@ -152,7 +154,7 @@ def _summary(found: Sweep, standing: _Standing) -> dict[str, Any]:
 
 
 def _state(found: Sweep, standing: _Standing) -> State:
-    """State of a sweep, as of an experiment with all of its runs. A sweep that may get more seeds has not ended."""
+    """State of a sweep, as of one experiment with all runs. A sweep that may get more seeds has not ended."""
     state = derived_state(standing.states)
     return state if found.is_settled or state not in ENDED else "running"
 

@@ -1,7 +1,7 @@
 """Earlier runs that a sweep can reuse: the same spec, seed and code, on the same kind of device.
 
-Only runs that have succeeded count. One that is queued or running may still fail, and a sweep does not wait for what
-it cannot cancel or retry.
+Only runs that have succeeded count. A run that is queued or running may still fail, and a sweep does not wait for
+runs that it cannot cancel or retry.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,7 +22,7 @@ from service.experiments.tables import Experiment, Run
 
 
 class Measured(NamedTuple):
-    """A run that counts for a seed."""
+    """An earlier run that a sweep can reuse for a seed."""
 
     run_id: str
     experiment_id: str
@@ -31,10 +31,11 @@ class Measured(NamedTuple):
 def measured(
     session: Session, specs: Mapping[str, ExperimentSpec], seeds: Collection[int]
 ) -> dict[tuple[str, int], Measured]:
-    """Runs that need not be run again, by fingerprint and seed; of several the first.
+    """Find earlier runs that a sweep can reuse, by fingerprint and seed. Of several runs the first is taken.
 
     Args:
-        specs: by fingerprint; all for the same device.
+        specs: specs by fingerprint; all specs are for the same device.
+        seeds: seeds that are wanted.
     """
     columns = (Experiment.fingerprint, Run.seed, Run.experiment_id, Run.device, Run.environment, *codes.OF_CODE)
     runs = session.execute(
@@ -62,13 +63,13 @@ def measured(
 
 
 def _is_of(run: Row[Any], spec: ExperimentSpec, project: CodeVersion) -> bool:
-    """Tell if a run that does not tell the code of its spec's own parts is of these versions."""
+    """Tell if a run without recorded code of its spec's parts has the versions of this project and its plug-ins."""
     versions = versions_of(spec, project)
     return {name: (run.environment or {}).get(name) for name in versions} == versions
 
 
 def versions_of(spec: ExperimentSpec, project: CodeVersion) -> dict[str, Any]:
-    """Versions of the project and of plug-ins, as the environment of a run tells them."""
+    """Versions of the project and of plug-ins, in the form in which a run's environment records them."""
     versions: dict[str, Any] = {
         "normbench": project.version,
         "git": project.git,

@@ -39,7 +39,7 @@ BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JS
 SUBMITTED: Responses = {
     200: {
         "model": schemas.Sweep | schemas.SweepPlan,
-        "description": "With `dry_run`: the plan. With an `Idempotency-Key` that was used before: that sweep.",
+        "description": "With `dry_run`: the plan. With an `Idempotency-Key` that was used before: the earlier sweep.",
         "content": {
             JSON: {
                 "examples": {
@@ -72,7 +72,7 @@ async def submit_sweep(
     body: SpecBody, parts: PartsDep, dry_run: DryRun = False, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Submit a sweep: a spec, and values for some of its fields. Every combination of the grid's values with every draw
-    is an experiment; all of them are stored, or none."""
+    is an experiment. All experiments are stored, or none."""
     written, cells, request_digest = await in_reader(_expanded, body, parts.settings.datasets_dir)
     if dry_run:
         return await run_in_threadpool(_plan, parts, written, cells)
@@ -87,7 +87,7 @@ async def submit_sweep(
 
 
 def _expanded(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[Cell], str]:
-    """The sweep, its cells, and the digest of the request."""
+    """Read the sweep, make its cells, and compute the digest of the request."""
     written = read(body)
     return written, expansion.cells(written, datasets_dir), digest(body)
 
@@ -145,7 +145,7 @@ def list_sweeps(
     responses=also_as_file(answers(examples.SWEEP), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
 )
 def get_sweep(sweep_id: SweepId, parts: PartsDep, format: WantedFormat) -> Response:
-    """A sweep: its progress, its cells with their entries, the best one, and what searches of fewer cells are worth."""
+    """A sweep: progress, cells with their entries, the best cell, and how good a search of fewer cells would be."""
     with parts.db.snapshot() as session:
         sweep = queries.sweep(session, parts.kept, sweep_id)
     return json_answer(schemas.SWEEP.dump_json(sweep)) if format == "json" else as_file(sweep_table(sweep), format)
@@ -158,7 +158,7 @@ def get_figure(
     parts: PartsDep,
     theme: FigureTheme = "light",
 ) -> Response:
-    """A figure of a sweep as Plotly JSON, as the pages draw it: what the best of so many cells is worth."""
+    """A figure of a sweep as Plotly JSON, as the pages draw it: the expected value of the best of k cells."""
     check_found("figure of a sweep", name, figures.NAMES)
     with parts.db.snapshot() as session:
         found = queries.sweep(session, parts.kept, sweep_id)
@@ -172,7 +172,7 @@ def get_figure(
     responses=AS_IT_IS_NOW | refusals(NotFound),
 )
 def cancel_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
-    """Cancel all of it: queued runs stop at once, running ones within seconds. What has ended stays as it is."""
+    """Cancel a sweep: queued runs stop at once, running ones within seconds. Runs that have ended do not change."""
     with parts.db.transaction() as session:
         api.cancel(session, sweep_id)
     return Response(_shown(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)

@@ -17,9 +17,9 @@ class SweepProgress:
     """Progress of a sweep.
 
     Attributes:
-        done: runs that have ended, those that were reused among them.
-        total: all runs; an adaptive sweep may get more.
-        eta_seconds: until all have ended, at the pace of those that run now; null until that is known.
+        done: number of runs that have ended, with reused runs.
+        total: number of all runs; an adaptive sweep may get more.
+        eta_seconds: seconds until all runs have ended, at the pace of the runs that run now; null if not known yet.
     """
 
     done: int
@@ -29,14 +29,14 @@ class SweepProgress:
 
 @dataclass(slots=True)
 class SweepCell:
-    """A combination of values, and what came of it.
+    """Cell of a sweep: a combination of values, and its results.
 
     Attributes:
-        values: by field.
-        experiment_id: its experiment; that of earlier runs if they make up all of it.
-        seeds: that count, those of earlier runs too.
-        reused_runs: how many of them are of earlier runs.
-        entry: of its board, with all seeds that this service has measured of it; null until a run has succeeded.
+        values: value of each varied field, by field.
+        experiment_id: the cell's experiment; an earlier experiment if all runs of the cell are reused.
+        seeds: seeds of the cell, with the seeds of reused runs.
+        reused_runs: number of seeds with a reused run.
+        entry: the cell's entry on its board, with all seeds that this service has measured; null until a run succeeds.
     """
 
     values: dict[str, Any]
@@ -50,12 +50,13 @@ class SweepCell:
 
 @dataclass(slots=True)
 class BudgetFlip:
-    """A number of cells to try from which on another method is the better one.
+    """Number of tried cells ``k`` from which on the other of two methods is better.
 
     Attributes:
-        better: from ``k`` on.
-        worse: from ``k`` on; with fewer cells it was the better.
-        is_uncertain: whether ``k`` is more than half of the cells of either, of which few choices are left to tell.
+        better: the method that is better from ``k`` on.
+        worse: the method that is better with fewer cells.
+        is_uncertain: whether ``k`` is more than half of the cells of a method, so that few choices of ``k`` cells are
+            left.
     """
 
     k: int
@@ -66,7 +67,7 @@ class BudgetFlip:
 
 @dataclass(slots=True)
 class SweptTask:
-    """A task that cells are of, at one profile."""
+    """Task and profile of some cells of a sweep."""
 
     name: str
     profile: str
@@ -77,10 +78,10 @@ class SweepSummary:
     """A sweep as a list shows it.
 
     Attributes:
-        tasks: of all of its cells, in the order of their names.
-        n_experiments: cells, each an experiment.
-        n_runs: of all cells, reused ones too.
-        n_diverged: runs of its own that diverged; reused ones are not among them.
+        tasks: tasks of all cells, in the order of their names.
+        n_experiments: number of cells; each cell is an experiment.
+        n_runs: number of runs of all cells, with reused runs.
+        n_diverged: number of the sweep's own runs that diverged, without reused runs.
     """
 
     id: str
@@ -109,14 +110,14 @@ class Sweep(SweepSummary):
     """A sweep with its cells.
 
     Attributes:
-        metric, unit, direction: of the values that cells are compared by; null if the cells are of several tasks, or of
-            an analysis.
-        best: of the cells within the board's budget that with the best validation value; null until there is one, and
-            if the cells are of several boards, whose values do not compare.
-        budget_curve: for each method, what the test value would have been of the best of k of its cells, chosen by
-            validation: k, the mean over all choices, and their 5% and 95% points, which are luck of the draw and no
-            interval of anything. Empty if the cells are of several boards.
-        budget_flips: where two methods' curves cross.
+        metric, unit, direction: metric that compares the cells; null if the cells are of several tasks, or of an
+            analysis.
+        best: the cell with the best validation value, among the cells within the board's budget; null until there is
+            such a cell, and if the cells are of several boards, because their values do not compare.
+        budget_curve: for each method, the test value of the best of k cells, chosen by validation. Each row has k, the
+            mean over all choices of k cells, and the 5% and 95% points. The points show the luck of the draw; they are
+            not a confidence interval. Empty if the cells are of several boards.
+        budget_flips: numbers of cells at which the curves of two methods cross.
     """
 
     metric: str | None
@@ -130,11 +131,11 @@ class Sweep(SweepSummary):
 
 @dataclass(slots=True)
 class PlannedCell:
-    """A cell, were its sweep submitted.
+    """Plan of a cell, if its sweep were submitted.
 
     Attributes:
-        seeds: that would be run.
-        seconds_per_run: expected; null if unknown.
+        seeds: seeds that would be run.
+        seconds_per_run: expected seconds of a run; null if unknown.
     """
 
     values: dict[str, Any]
@@ -148,10 +149,10 @@ class SweepPlan:
     """Plan of a sweep, as a dry run answers it.
 
     Attributes:
-        most_runs: that an adaptive sweep may come to; of others all runs.
-        total_seconds: expected, of all runs that would be run, one after the other; null if unknown.
-        basis: what was measured on this service to expect that; null if nothing was.
-        queue_position: place of its first run in the queue; 1 is the next to be taken.
+        most_runs: largest number of runs that an adaptive sweep may reach; for other sweeps, the number of all runs.
+        total_seconds: expected seconds of all runs that would be run, one after the other; null if unknown.
+        basis: measurements of this service from which the seconds are expected; null if there are none.
+        queue_position: place of the sweep's first run in the queue; the run at place 1 is taken next.
     """
 
     n_experiments: int

@@ -1,4 +1,4 @@
-"""A sweep as a user writes it, and the number of its cells and runs, counted before any is made."""
+"""A sweep as a user writes it. The numbers of cells and runs are checked before any cell is made."""
 
 import math
 import random
@@ -20,10 +20,10 @@ from service.http.sizes import MAX_LEVELS
 MAX_AXES = 20
 MAX_CELLS = 1_000
 MAX_RUNS = 10_000
-MAX_ADAPTIVE_CELLS = 32  # of which each pair is compared, again and again
-FIRST_SEEDS = 3  # of an adaptive sweep
+MAX_ADAPTIVE_CELLS = 32  # every pair of cells is compared after each step
+FIRST_SEEDS = 3  # seeds with which each cell of an adaptive sweep begins
 MOST_SEEDS = 20
-NO_FIELD = "a field's name is text, as norm.eps, and this is none; put it into quotes if it is a name"
+NO_FIELD = "a field's name is text, as norm.eps; put the name into quotes"
 OF_ALL_CELLS = ("seeds", "device", "priority", "labels")
 
 Range = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -36,14 +36,14 @@ class _Written(BaseModel):
 
 
 class Distribution(_Written):
-    """Distribution of a field's values: one of these, as `{"log_uniform": [1e-4, 1e-2]}`."""
+    """Distribution of a field's values; give one of its fields, as `{"log_uniform": [1e-4, 1e-2]}`."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     log_uniform: PositiveRange | None = Field(None, description="Numbers whose logarithm is uniform: [least, most].")
     uniform: Range | None = Field(None, description="Uniform numbers: [least, most].")
-    int_uniform: IntRange | None = Field(None, description="Whole numbers, each as likely: [least, most].")
-    choice: list[Any] | None = Field(None, min_length=1, description="One of these values, each as likely.")
+    int_uniform: IntRange | None = Field(None, description="Whole numbers, all equally likely: [least, most].")
+    choice: list[Any] | None = Field(None, min_length=1, description="One of these values, all equally likely.")
 
     @model_validator(mode="after")
     def is_one(self) -> Self:
@@ -52,7 +52,7 @@ class Distribution(_Written):
             raise PydanticCustomError("one_distribution", "give one of log_uniform, uniform, int_uniform and choice")
         bounds = self.log_uniform or self.uniform or self.int_uniform
         if bounds is not None and not bounds[0] < bounds[1]:
-            raise PydanticCustomError("bounds", "give the least first, then one that is more")
+            raise PydanticCustomError("bounds", "give the least first, then a larger number")
         if self.uniform is not None and math.isinf(self.uniform[1] - self.uniform[0]):
             raise PydanticCustomError("bounds", "the range is wider than any number; give a narrower one")
         return self
@@ -73,7 +73,7 @@ class WrittenSweep(_Written):
     """A spec, and values for some of its fields. Every combination of the grid's values with every draw is a cell, and
     each cell an experiment."""
 
-    spec: WrittenSpec = Field(description="What all cells share, their seeds, device, priority and labels too.")
+    spec: WrittenSpec = Field(description="The spec that all cells share, with seeds, device, priority and labels.")
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
         {}, max_length=MAX_AXES, description="Values by field, as `norm.gain_init`; a field may be a whole part."
     )
@@ -83,10 +83,10 @@ class WrittenSweep(_Written):
     samples: int | None = Field(
         None, ge=1, description="How many draws, no two alike; each is combined with every combination of the grid."
     )
-    sampler_seed: int = Field(0, ge=0, description="Another one gives other draws.")
+    sampler_seed: int = Field(0, ge=0, description="Seed of the draws; another seed gives other draws.")
     reuse: bool = Field(
         True,
-        description="Whether what was measured already, by this code and on this kind of device, is not run again.",
+        description="Whether earlier runs by this code, on this kind of device, count instead of new runs.",
     )
     adaptive: bool = Field(
         False,
@@ -104,7 +104,7 @@ class WrittenSweep(_Written):
         if self.adaptive:
             return range(FIRST_SEEDS)
         seeds = self.spec.get("seeds", [0])
-        return seeds if isinstance(seeds, list) else [0]  # what is no list is refused with the spec
+        return seeds if isinstance(seeds, list) else [0]  # the check of the spec refuses all but lists
 
     @property
     def complete(self) -> dict[str, Any]:
@@ -118,8 +118,10 @@ class WrittenSweep(_Written):
 
 
 def read(body: Any) -> WrittenSweep:
-    """Raises:
-    Invalid: the body is no sweep, or one of more cells or runs than may be.
+    """Read a sweep from a request's body.
+
+    Raises:
+        Invalid: the body is not a sweep, or the sweep has too many cells or runs.
     """
     try:
         written = WrittenSweep.model_validate(body)
@@ -146,10 +148,10 @@ def _error(error: Any) -> SpecError:
 
 def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
     if not written.grid and not written.random:
-        wrong = 'a sweep goes over something; give values of a field, as {"norm.eps": [1e-5, 1e-3]}, or use random'
+        wrong = 'a sweep needs at least one field; give values of it, as {"norm.eps": [1e-5, 1e-3]}, or use random'
         return [SpecError(("grid",), wrong, "missing")]
     twice = [
-        SpecError(("random", path), "the grid has this field, too; leave it in one of them", "twice")
+        SpecError(("random", path), "the grid has this field, too; remove it from grid or from random", "twice")
         for path in written.random
         if path in written.grid
     ]
@@ -165,7 +167,7 @@ def _wrong_path(path: str) -> str | None:
     if part in OF_ALL_CELLS:
         return f"{part} are the same for all cells; write them into the sweep's spec"
     if part not in HASHED:
-        return f"no field of a spec that a result depends on; {choose(part, HASHED)}, as norm.eps"
+        return f"this is not a field that a result depends on; {choose(part, HASHED)}, as norm.eps"
     return None if all(fields) else "a field's name is empty; write it as norm.eps"
 
 
@@ -173,7 +175,8 @@ def _errors_of_draws(written: WrittenSweep) -> list[SpecError]:
     if written.random and written.samples is None:
         return [SpecError(("samples",), "say how many draws to make of random's fields", "missing")]
     if written.samples is not None and not written.random:
-        return [SpecError(("samples",), "nothing is drawn; leave it out, or say of what in random", "unused")]
+        wrong = "nothing is drawn, because random is empty; leave samples out, or add fields to random"
+        return [SpecError(("samples",), wrong, "unused")]
     return []
 
 

@@ -1,4 +1,4 @@
-"""Store a sweep: its cells, and an experiment for each, in one transaction."""
+"""Store a sweep: its cells, and an experiment for each cell, in one transaction."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ NEW_CELL = insert(rows_of(SweepCell))
 
 
 class Submitted(NamedTuple):
-    """A sweep that is stored; ``notifications`` are to be sent after the commit."""
+    """A sweep that is stored. Send its ``notifications`` after the commit."""
 
     sweep_id: str
     is_new: bool
@@ -29,7 +29,7 @@ class Submitted(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Plan of a cell: the seeds to run, and the earlier runs that count for the others."""
+    """Plan of a cell: the seeds to run, and the earlier runs that count for the other seeds."""
 
     cell: Cell
     seeds: Sequence[int]
@@ -48,7 +48,8 @@ def submit(
     """Store a sweep with its experiments and their queued runs.
 
     Args:
-        check: raises if what a cell asks for is not there now; not called for a sweep that was accepted before.
+        check: function that raises an error if this service lacks what a cell asks for. It is not called if the sweep
+            was accepted before.
 
     Raises:
         Conflict: the key was used with another request.
@@ -61,7 +62,7 @@ def submit(
 
 
 def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[Plan]:
-    """Plan the runs of each cell."""
+    """Plan the runs of each cell: seeds to run, and earlier runs to reuse."""
     seeds = cells[0].spec.seeds
     known = measured(session, {cell.fingerprint: cell.spec for cell in cells}, seeds) if written.reuse else {}
     return [

@@ -1,1 +1,1 @@
-"""Kombu's transports, made safe: whatever lies on a broker ends no worker and stops no queue."""
+"""Kombu's transports, made safe: no message on a broker can end a worker or stop a queue."""

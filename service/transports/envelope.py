@@ -1,5 +1,6 @@
-"""The envelope of a message on a broker that stores bytes. Kombu opens it before Celery sees the message, and raises
-what ends a worker if it cannot."""
+"""Envelope of a message on a broker that stores bytes. Kombu opens the envelope before Celery sees the message. If
+kombu cannot open it, kombu raises an error that ends a worker.
+"""
 
 import base64
 import logging
@@ -39,12 +40,12 @@ class Envelope(BaseModel):
 
 
 def is_readable(raw: bytes) -> bool:
-    """Tell if kombu can open this envelope. If not, one line of the log says why the message is dropped."""
+    """Tell if kombu can open this envelope. If not, write one line to the log: the message is dropped, and why."""
     try:
         Envelope.model_validate(loads(raw))
     except ValidationError as error:
         drop(first_fault(error))
-    except Exception as error:  # not UTF-8, not JSON, nested too deeply, or a date of kombu's that is none
+    except Exception as error:  # not UTF-8, not JSON, nested too deeply, or not a valid date of kombu's
         drop(f"it cannot be read as JSON: {type(error).__name__}: {error}")
     else:
         return True
@@ -52,11 +53,13 @@ def is_readable(raw: bytes) -> bool:
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first field that is wrong, and what it should be; without the value, which a stranger chose."""
+    """Describe the first field that is wrong, and what it should be. The value is left out, because a stranger chose
+    it.
+    """
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'message'}: {first['msg']}"
 
 
 def drop(fault: str) -> None:
-    """Say in one line that a message is dropped."""
+    """Log in one line that a message is dropped, and why."""
     log.warning("dropped a message from the broker: %s", " ".join(fault.split())[:300])

@@ -15,12 +15,14 @@ from service.transports.envelope import drop, is_readable
 
 
 class FilesChannel(filesystem.Channel):  # type: ignore[misc]
-    """Kombu's transport through files, made safe in four ways.
+    """Kombu's transport through files, made safe in four ways:
 
-    A message is renamed into the folder once it is complete; kombu's can be read half written. Every process keeps its
-    declared queues in memory; kombu keeps them in a file, which a power cut may leave torn for ever. Declarations
-    take a lock: two threads that declare at the same time could make an exchange lose its queues. And what is no
-    message is dropped; kombu raises.
+    - A message is renamed into the folder once it is complete. A message of kombu can be read half written.
+    - Every process keeps its declared queues in memory. Kombu keeps them in a file, which a power cut may damage for
+    ever.
+    - Declarations take a lock. Otherwise two threads that declare at the same time could make an exchange lose its
+    queues.
+    - A file that is not a message is dropped. Kombu would raise an error.
     """
 
     supports_fanout = False
@@ -58,7 +60,9 @@ def _new_name() -> str:
 
 
 def _taken(path: Path) -> bytes | None:
-    """Remove a message from the folder. None if another process was first, or if it is no file that can be read."""
+    """Remove a message from the folder, and return its bytes. None if another process took it first, or if it is not a
+    readable file.
+    """
     mine = path.with_name(f"{_new_name()}.taken")
     try:
         path.rename(mine)

@@ -9,7 +9,7 @@ from service.transports.envelope import is_readable
 
 
 class _Client(Redis):
-    """A client to which a message that cannot be read is none. Redis has removed it by then."""
+    """Redis client that treats an unreadable message as no message. Redis has already removed such a message."""
 
     def parse_response(self, connection: Any, command_name: Any, **options: Any) -> Any:
         answer = super().parse_response(connection, command_name, **options)  # type: ignore[no-untyped-call]
@@ -19,10 +19,12 @@ class _Client(Redis):
 
 
 class RedisChannel(kombu_redis.Channel):  # type: ignore[misc]
-    """Kombu's transport through Redis, but what is no message is dropped; kombu raises, which ends a worker."""
+    """Kombu's transport through Redis, which drops unreadable messages. Kombu itself would raise an error that ends a
+    worker.
+    """
 
     def _get_client(self) -> type[Redis]:
-        super()._get_client()  # which checks the version
+        super()._get_client()  # checks the version
         return _Client
 
 

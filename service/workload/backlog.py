@@ -1,4 +1,4 @@
-"""Length of the queues, and the wait of a new run."""
+"""Backlog of the queues: their length, and the expected wait of a new run."""
 
 import statistics
 from collections import Counter
@@ -30,12 +30,13 @@ _OLDEST = select(Run.queue, func.min(Run.created_at)).where(Run.state == "queued
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Queue of a device.
+    """Queue of a device, with its length and expected wait.
 
     Attributes:
-        oldest_seconds: how long ago the oldest queued run was submitted; None if none is queued.
-        workers: live ones that take its runs.
-        expected_wait_seconds: of a run submitted now; None if no worker takes it, or no run has ended yet.
+        oldest_seconds: seconds since the oldest queued run was submitted; None if no run is queued.
+        workers: number of live workers that take runs from the queue.
+        expected_wait_seconds: expected wait of a run that is submitted now; None if no worker takes it, or no run has
+            ended yet.
     """
 
     device: str
@@ -47,7 +48,7 @@ class Backlog:
 
 
 def backlogs(session: Session, heartbeat_seconds: float) -> list[Backlog]:
-    """One for each device that a spec may ask for."""
+    """Read the backlog of each device that a spec may ask for."""
     counts = {(Line(queue, fused), state): count for queue, fused, state, count in session.execute(_COUNTS)}
     oldest: dict[str, datetime] = dict(session.execute(_OLDEST).all())
     live = queries.live(session, heartbeat_seconds)
@@ -75,8 +76,9 @@ def _sum(counts: Mapping[tuple[Line, str], int], device: str, state: str) -> int
 
 
 def _wait(session: Session, device: str, before: Mapping[str, int], workers: int) -> float | None:
-    """The time for all runs before it that a live worker takes, at the mean time of the runs that ended last, shared by
-    the workers."""
+    """Expected wait of a new run: the time for all earlier runs that a live worker takes, shared by the workers. Each
+    run counts with the mean time of the runs that ended last.
+    """
     together = {queue for served in SERVED_TOGETHER.values() if device in served for queue in served}
     waiting = sum(before[queue] for queue in together)
     if not workers:

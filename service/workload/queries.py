@@ -20,8 +20,8 @@ def live(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str |
 
 
 def idle(session: Session, heartbeat_seconds: float) -> dict[str, int]:
-    """Count the live workers without a run: how many take runs from each queue, and how many of those that need
-    fused kernels.
+    """Count the live workers without a run, for each queue from which they take runs. Workers with fused kernels also
+    count for the queue of runs that need such kernels.
     """
     workers = [worker for worker, run_id in live(session, heartbeat_seconds) if run_id is None]
     listening = [(*worker.queues.split(","), *([FUSED] if worker.fused else [])) for worker in workers]

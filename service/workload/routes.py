@@ -1,4 +1,4 @@
-"""Live workers and what waits for them, over HTTP."""
+"""Queues and live workers over HTTP."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ router = Router(prefix="/v1", tags=["workers"])
 
 @router.get("/queue", responses=answers(examples.QUEUES))
 def get_queue(parts: PartsDep) -> QueueList:
-    """Queue of each device, and how long a run would wait."""
+    """Queue of each device, and how long a new run would wait."""
     with parts.db.snapshot() as session:
         backlogs = backlog.backlogs(session, parts.settings.heartbeat_seconds)
     return QueueList(items=[QueueOut(**asdict(found)) for found in backlogs])

@@ -14,9 +14,9 @@ class WorkerOut(BaseModel):
     device: str
     queues: list[str] = Field(description="The devices that runs may have asked for.")
     fused: bool | None = Field(
-        description="Whether it has fused kernels, and so takes runs that ask for them; null while it compiles them."
+        description="Whether it has fused kernels, and takes runs that ask for them; null while it compiles them."
     )
-    run_id: str | None = Field(description="The run it is training.")
+    run_id: str | None = Field(description="Id of the run that it is training; null without a run.")
     started_at: datetime
     heartbeat_at: datetime
 
@@ -34,10 +34,10 @@ class QueueOut(BaseModel):
     device: str
     queued: int
     running: int
-    oldest_seconds: float | None = Field(description="Since the oldest queued run was submitted; null if none is.")
-    workers: int = Field(description="Live workers that take its runs.")
+    oldest_seconds: float | None = Field(description="Age of the oldest queued run in seconds; null if none.")
+    workers: int = Field(description="Live workers that take runs from this queue.")
     expected_wait_seconds: float | None = Field(
-        description="Of a run submitted now; null while no worker takes it, or no run has ended yet."
+        description="Expected wait of a run submitted now; null if no worker takes it, or no run has ended yet."
     )
 
 

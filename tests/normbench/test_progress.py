@@ -134,7 +134,7 @@ def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None
 @pytest.mark.parametrize(
     ("fused", "told"),
     [
-        ([False, False], "no live worker for it has fused kernels; mend what a worker's log says is missing"),
+        ([False, False], "no live worker for it has fused kernels; a worker's log says what is missing"),
         ([False, True], "about to start"),
         ([None], "the worker is starting: it compiles kernels, once on a machine, which takes some 20 s"),
         ([None, True], "about to start"),

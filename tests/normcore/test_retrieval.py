@@ -56,5 +56,5 @@ def test_a_model_that_answers_the_same_to_all_is_last() -> None:
 
 
 def test_captions_that_cannot_be_shared_out_are_an_error() -> None:
-    with pytest.raises(ValueError, match="for each of 3 images, received 7 in all"):
+    with pytest.raises(ValueError, match="for each of 3 images, received 7 captions"):
         image_ranks(torch.zeros(7, 3))

@@ -147,7 +147,7 @@ def test_a_model_without_one_of_its_parts_is_refused(content: bytes, parts: dict
 
 
 def test_a_spec_that_is_none_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match=r"spec is none of this version of normcore: (.|\n)*task"):
+    with pytest.raises(ValueError, match=r"cannot read the spec of the trained model: (.|\n)*task"):
         load(with_parts(content, spec='{"model": {"cell": "lstm"}}'), None)
 
 

@@ -261,7 +261,7 @@ def test_what_fails_with_some_options_is_refused_with_them(
     [error] = started[0][answer][1]["errors"]
     assert error["loc"] == loc
     assert error["msg"].startswith(told)
-    assert error["msg"].endswith("; choose others, or have the package mended")
+    assert error["msg"].endswith("; choose others, or report it to the package")
 
 
 def test_what_a_packages_own_validator_says_is_told_as_it_says_it(started: tuple[list[Any], str]) -> None:
@@ -279,7 +279,7 @@ def test_what_can_be_used_is_there_and_nothing_of_ours_is_shadowed(started: tupl
 
 LEFT_OUT = {
     **{"raises": "RuntimeError: needs another CUDA", "leaves": "SystemExit: 3", "half": "needs another CUDA"},
-    "layer_norm": "there is one of that name already",
+    "layer_norm": "another class has this name already",
     "tagless": "expected a subclass of normcore.spec.methods.method.Method",
     "not_there": "No module named 'somebody.not_there'",
     "permuted_digits": "RuntimeError: needs another CUDA",

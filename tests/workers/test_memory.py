@@ -212,7 +212,7 @@ def test_who_killed_a_training_and_why_decides_whether_it_is_tried_again(
         assert run.error.startswith("out of memory: the kernel killed the training process: the training took ")
     else:
         assert run.error is None
-        by_kernel = "the machine was out of memory, and the kernel killed: the training took "
+        by_kernel = "the machine was out of memory, and the kernel killed the training: the training took "
         assert run.history[-1]["reason"].startswith(
             by_kernel if kills else "the training process was killed by SIGKILL"
         )

@@ -135,7 +135,7 @@ def test_an_analysis_of_a_model_that_is_gone_fails_and_waits_if_the_store_seems_
     run_id = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
     task = {"name": "population_statistics", "run": run_id}
     *_, last = messages(analysis_of(tmp_path, trainers, task))
-    assert last == Troubled(f"artifact store: FileNotFoundError: nothing of run {run_id} is there")
+    assert last == Troubled(f"artifact store: FileNotFoundError: there are no files of run {run_id}")
     Artifacts(str(tmp_path)).write(run_id, 1, "log.txt", b"trained")
     *_, last = messages(analysis_of(tmp_path, trainers, task))
     assert isinstance(last, Failed)

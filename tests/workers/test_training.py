@@ -208,7 +208,7 @@ def test_a_checkpoint_of_older_code_is_not_resumed_from(tmp_path: Path, checkpoi
     first, *_ = told_by(job(tmp_path, attempt=2))
     assert isinstance(first, RunStarted)
     assert (first.started.step, first.resumed_from) == (0, None)
-    assert first.notes[0] == f"checkpoint 1.{name_of(NEWEST)} cannot be used: it is of older code"
+    assert first.notes[0] == f"checkpoint 1.{name_of(NEWEST)} cannot be used: it was written by older code"
 
 
 def test_a_checkpoint_that_does_not_tell_its_code_is_resumed_from(tmp_path: Path, checkpoints: Artifacts) -> None:

@@ -1,7 +1,7 @@
-"""Breaks the lease on purpose, so that the harness can be seen to notice: writes of an attempt that was overtaken pass.
+"""Break the lease on purpose: let an overtaken attempt write, so that the benchmark of faults must notice it.
 
-Python imports a module of this name by itself where ``PYTHONPATH`` has it. The condition on attempt and state, which
-every write of a worker carries, is made true in the SQL that is sent; the product has no hook for this.
+Python imports a module of this name by itself if ``PYTHONPATH`` has its folder. Every write of a worker has a condition
+on attempt and state. This module makes the condition true in the SQL that is sent, as the service has no hook for it.
 """
 
 import re

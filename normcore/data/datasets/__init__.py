@@ -1,6 +1,6 @@
-"""Data sets: their files with digests and official homes, and their texts in the catalogue. Torch-free.
+"""Catalogue of data sets: files with digests and official homes, citations, descriptions. Torch-free.
 
-One module for each family of data sets; a new one is added to ``_ALL``.
+One module for each family of data sets; a new data set is added to ``_ALL``.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""MNIST in the fixed binarization of Salakhutdinov and Murray, as Larochelle has put it up, and packed."""
+"""Binarized MNIST of Salakhutdinov and Murray: the text files that Larochelle publishes, and a packed copy."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 
@@ -14,7 +14,7 @@ def _file(part: str, size: int, sha256: str) -> DataFile:
 
 BINARIZED_MNIST = Dataset(
     name="binarized_mnist",
-    title="MNIST, each pixel 0 or 1, drawn once for all",
+    title="Binarized MNIST: each pixel is 0 or 1, drawn once",
     citation=CITATION,
     licence=LICENCE,
     homepage=HOMEPAGE,
@@ -27,11 +27,11 @@ BINARIZED_MNIST = Dataset(
 )
 MNIST_BITS = Dataset(
     name="mnist_bits",
-    title="The same images, eight pixels a byte",
+    title="Binarized MNIST, packed: eight pixels in a byte",
     citation=CITATION,
     licence=LICENCE,
     homepage=HOMEPAGE,
-    description="Written out as text it is, byte for byte, the three files of binarized_mnist.",
+    description="The images of binarized_mnist. Written as text, they give its three files byte for byte.",
     files=(
         DataFile(
             name="binarized_mnist_packed.npz",

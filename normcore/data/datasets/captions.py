@@ -1,4 +1,4 @@
-"""Images and what people say of them."""
+"""Data sets of images with captions."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 
@@ -8,19 +8,19 @@ COCO_KARPATHY = Dataset(
     citation="Lin et al. 2014, arXiv:1405.0312; Karpathy and Fei-Fei 2015, arXiv:1412.2306",
     licence="CC BY 4.0 (captions)",
     homepage="https://cs.stanford.edu/people/karpathy/deepimagesent/",
-    description="Get the JSON file from the homepage; the features are the means of ten crops' activations of VGG-19's"
-    " fc7, a row for each of its images: examples/features converts them. No digests are published; those of your"
-    " files are recorded.",
+    description="Get the JSON file from the homepage. The features have a row for each image of the JSON file: the mean"
+    " activation of VGG-19's fc7 over ten crops; examples/features converts them. No digests are published; those of"
+    " your files are recorded.",
     files=(DataFile("dataset_coco.json"), DataFile("coco_vgg19_10crop.npy")),
 )
 FLICKR8K_1000 = Dataset(
     name="flickr8k_1000",
-    title="1,000 images of Flickr8k: what a network takes them for",
+    title="1,000 images of Flickr8k: captions, and a network's class scores",
     citation="Hodosh, Young and Hockenmaier 2013, JAIR 47:853-899",
     licence="research; cite the paper",
     homepage="https://hockenmaier.cs.illinois.edu/8k-pictures.html",
-    description="800 train, 100 validate, 100 test, of its official test images, for which alone features are at hand:"
-    " no published result is on it.",
+    description="800 images train, 100 validate, 100 test. All are official test images, as features exist only for"
+    " these. There is no published result on this split.",
     files=(
         DataFile(
             "flickr8k_test1000_xception_probs.npz",

@@ -1,4 +1,4 @@
-"""CIFAR-10 in its binary version, and the beginning of it, for a machine that cannot have it all."""
+"""CIFAR-10 in its binary version, and a part of it for machines that cannot hold the whole."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 

@@ -1,4 +1,4 @@
-"""Questions on news of CNN."""
+"""Questions about CNN news texts."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 
@@ -18,11 +18,11 @@ CNN_QUESTIONS = Dataset(
 )
 CNN_SAMPLE = Dataset(
     name="cnn_sample",
-    title="200 of them, of which four sentences are left",
+    title="200 CNN questions, texts cut to four sentences",
     citation=CITATION,
     licence=LICENCE,
     homepage=HOMEPAGE,
-    description="180 train, 10 validate, 10 test: no published result is on it.",
+    description="180 questions train, 10 validate, 10 test. There is no published result on this sample.",
     files=(
         DataFile("cnn_top4_sample200.txt", "bd954c2ffd7eca45c3f50d4c4db7371bf9d04130b5aaf066811d9de6dab94824", 150_255),
     ),

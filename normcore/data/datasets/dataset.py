@@ -1,4 +1,4 @@
-"""Description of a data set and of each of its files, as the registry has it."""
+"""Classes that describe a data set and its files in the registry."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ class DataFile:
 
     Attributes:
         name: the official name, without ``.gz``.
-        sha256: digest of the uncompressed content, so that the official bytes are accepted from any archive; empty if
-            none is published: then any content is taken, and its digest recorded.
+        sha256: digest of the uncompressed content, so that the official bytes are accepted from any archive. Empty if
+            no digest is published: then any content is accepted, and its digest is recorded.
         size: uncompressed bytes; 0 if that is not known.
-        urls: where it can be downloaded, the official home first; a ``.gz`` is stored as it comes. Empty if no public
-            address is known: then the file is put in its place by hand.
-        member: its path inside the tar or zip archive that the URLs lead to, if they do.
+        urls: addresses to download the file from, the official home first; a ``.gz`` is stored as it comes. Empty if no
+            public address is known: then users put the file in its place by hand.
+        member: path of the file inside a tar or zip archive, if the URLs lead to an archive; else None.
     """
 
     name: str
@@ -26,15 +26,14 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set. One without files comes bundled with an installed package.
+    """A data set. A data set without files comes bundled with an installed package.
 
     Attributes:
         description: what a user must know before comparing results, if anything.
-        part_of: the data set that this is a part of, in a split of our own; no published result is on it, as its
-            description says.
-        stored_in: its folder below the data sets' directory, if that is not called like the data set.
-        content_sha256: digest of a bundled data set's content as its module reads it; None where the content changes
-            with the package.
+        part_of: the larger data set that this data set is a part of, with a split of our own. No published result uses
+            the part, and ``description`` says so.
+        stored_in: the data set's folder below the data sets' directory, if it has another name than the data set.
+        content_sha256: digest of a bundled data set's content; None if the content changes with the package's version.
     """
 
     name: str
@@ -50,7 +49,7 @@ class Dataset:
 
     @property
     def folder(self) -> str:
-        """Its folder below the data sets' directory."""
+        """Folder of the data set below the data sets' directory."""
         return self.stored_in or self.name
 
     @property
@@ -64,5 +63,5 @@ class Dataset:
         return all(file.urls for file in self.files)
 
     def file(self, name: str) -> DataFile:
-        """The file of that name, which must be one of this data set."""
+        """Find the file called ``name``, which must be a file of this data set."""
         return next(file for file in self.files if file.name == name)

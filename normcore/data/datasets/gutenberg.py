@@ -1,4 +1,4 @@
-"""Novels that nobody owns."""
+"""Novels from Project Gutenberg, which are in the public domain in the USA."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 
@@ -8,7 +8,7 @@ GUTENBERG_BOOKS = Dataset(
     citation="Austen, Collins, Dickens, Eliot, Thackeray, Tolstoy; Project Gutenberg",
     licence="public domain in the USA",
     homepage="https://www.gutenberg.org",
-    description="Where BookCorpus and CNN's news cannot be had: no published result is on it.",
+    description="For users who cannot get BookCorpus or CNN's news. There is no published result on these novels.",
     files=(
         DataFile("bleak-house_1023.txt", "51c12bd20b0c8efbe08578b4966adb9ece1805f2ff8d96e6b02c4562a4797449", 2_001_188),
         DataFile(

@@ -1,4 +1,4 @@
-"""Handwriting on a whiteboard, as it is given out to who registers, and packed."""
+"""IAM-OnDB, handwriting on a whiteboard: the files that registered users get, and a packed copy."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 
@@ -27,7 +27,7 @@ IAM_ONDB = Dataset(
 )
 IAM_ONDB_PACKED = Dataset(
     name="iam_ondb_packed",
-    title="The same lines as arrays of offsets",
+    title="IAM on-line handwriting, packed as arrays of offsets",
     citation=CITATION,
     licence=LICENCE,
     homepage=HOMEPAGE,

@@ -1,10 +1,10 @@
-"""MNIST."""
+"""MNIST: its four files, with digests and addresses."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 
 HOMES = (
     "http://yann.lecun.com/exdb/mnist/",
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",  # the mirror torchvision uses
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",  # the mirror that torchvision uses
 )
 
 

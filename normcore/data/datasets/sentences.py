@@ -1,4 +1,4 @@
-"""Sentences: to train skip-thoughts on, and to evaluate them."""
+"""Data sets that train and evaluate skip-thoughts: sentences and word vectors."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 

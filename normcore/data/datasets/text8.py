@@ -1,4 +1,4 @@
-"""text8, and the real beginning of it, for a machine that cannot have it all."""
+"""text8, and its first part for machines that cannot hold the whole."""
 
 from normcore.data.datasets.dataset import DataFile, Dataset
 

@@ -1,8 +1,8 @@
-"""The recurrence in C++, for the CPU: built on this machine, or beforehand, and loaded with ctypes.
+"""The recurrence in C++ for the CPU. It is compiled on this machine, or in advance, and loaded with ctypes.
 
-``src/`` has one source per concern, from ``vector.hpp`` (vectors, tanh, sigmoid) and ``product.hpp`` (products of
-matrices) over ``cells.hpp`` and ``norms.hpp`` (the papers' equations) to ``forward.hpp`` and ``backward.hpp``.
-``docs/develop/kernels.md`` tells why they are as they are.
+``src/`` has one source file for each concern: ``vector.hpp`` (vectors, tanh, sigmoid), ``product.hpp`` (products of
+matrices), ``cells.hpp`` and ``norms.hpp`` (the papers' equations), ``forward.hpp`` and ``backward.hpp``, and others.
+``docs/develop/kernels.md`` gives the reasons for this design.
 """
 
 from normcore.kernels.cpu.load import KernelsMissing, built_by, load

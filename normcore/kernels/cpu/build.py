@@ -1,6 +1,6 @@
 """Compile the kernels: one object per cell, precision and instruction set, in the user's cache directory.
 
-A cluster whose nodes have no compiler gets its objects beforehand: ``python -m normcore.kernels.cpu.build``.
+For a cluster whose nodes have no compiler, build the objects in advance: ``python -m normcore.kernels.cpu.build``.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from normcore.norms.recurrent_batch_norm import ROUNDING
 
 SOURCES = Path(__file__).parent / "src"
 PREBUILT = Path(__file__).parent / "prebuilt"
-SELF_CONTAINED = ("-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL")  # they run beside any libstdc++
+SELF_CONTAINED = ("-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL")  # objects run with any libstdc++
 FLAGS = (
     *("-std=c++20", "-O3", "-fno-math-errno", "-shared", "-fPIC", "-fopenmp"),
     *(SELF_CONTAINED if sys.platform == "linux" else ()),
 )
-COMPILE_SECONDS = 180.0  # by which a compiler has ended that works at all
+COMPILE_SECONDS = 180.0  # a working compiler ends within this time
 CELLS = ("LSTM", "GRU", "RNN")
 PORTABLE = "portable"
 INSTRUCTION_SETS = ("x86-64-v4", "x86-64-v3", PORTABLE)
-"""What objects are built for: AVX-512, AVX2, and whatever the compiler takes for granted."""
+"""Instruction sets for which objects are built: AVX-512, AVX2, and the compiler's default."""
 
 
 class Variant(NamedTuple):
@@ -63,12 +63,13 @@ class Variant(NamedTuple):
 
 
 def place_of(variant: Variant, folder: Path | None = None) -> Path:
-    """Path of the variant's object: in ``folder``, or else in the user's cache directory.
+    """Return the path of the variant's object: in ``folder``, by default in the user's cache directory.
 
-    Without a compiler it is the newest object there, whichever has built it: sources and flags are in its name.
+    Without a compiler it is the newest object of this name in the cache, built by any compiler: the name contains a
+    digest of sources and flags.
 
     Raises:
-        BuildFailed: there is neither.
+        BuildFailed: there is neither a compiler nor such an object.
     """
     if folder is not None:
         return folder / variant.file_name
@@ -83,15 +84,16 @@ def place_of(variant: Variant, folder: Path | None = None) -> Path:
 
 
 def built(variant: Variant, folder: Path | None = None, limit: Limit | None = None) -> Path:
-    """The variant's object in ``folder``, the user's cache directory by default; compiled if it is not there.
+    """Return the path of the variant's object in ``folder``, by default the user's cache directory. The object is
+    compiled if it is not there.
 
-    Of several processes one compiles, the others wait.
+    If several processes need the object, one process compiles it and the others wait.
 
     Raises:
         BuildFailed: there is no compiler, it fails or takes too long, or the folder cannot be written.
     """
     target = place_of(variant, folder)
-    if os.path.exists(target):  # Path.exists() raises where one may not look
+    if os.path.exists(target):  # Path.exists() raises without permission
         return target
     limit = limit or Limit(COMPILE_SECONDS)
     try:
@@ -107,7 +109,7 @@ def built(variant: Variant, folder: Path | None = None, limit: Limit | None = No
 
 
 def _compile(variant: Variant, target: Path, limit: Limit) -> None:
-    """Whatever happens, there is the whole object under its name, or none."""
+    """Compile the variant to ``target``. Whatever happens, ``target`` is the whole object or does not exist."""
     unfinished = target.with_suffix(f".{os.getpid()}")
     try:
         output(variant.command(unfinished), limit)
@@ -119,7 +121,7 @@ def _compile(variant: Variant, target: Path, limit: Limit) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Have it on the disk: a power cut could leave a name without its content."""
+    """Write a file or a folder to the disk, because a power cut could leave a file's name without its content."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -137,8 +139,8 @@ def _digest(flags: str) -> str:
 
 
 def main(instruction_sets: Sequence[str]) -> None:
-    """Build the float32 objects of all cells for these processors into the package; on a machine of another kind, for
-    which there is no choice, the portable ones."""
+    """Build the float32 objects of all cells for the given instruction sets into the package. On machines other than
+    x86, which have no choice of instruction sets, build the portable objects."""
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     variants = [Variant(cell, False, name) for name in (instruction_sets if is_x86 else [PORTABLE]) for cell in CELLS]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -1,4 +1,4 @@
-"""Run the compiler: within a limit, in a session of its own, so that it ends with all that it starts."""
+"""Run the compiler within a time limit, in a separate session, so that all of its children can be ended with it."""
 
 import os
 import signal
@@ -10,14 +10,14 @@ from contextlib import suppress
 from functools import cache
 
 COMPILER = "g++"
-VERSION_SECONDS = 10.0  # by which it has told its version
-END_SECONDS = 1.0  # for a compiler that is told to end, before SIGKILL
-LOOK_SECONDS = 0.1  # between two looks at whether it still may run
+VERSION_SECONDS = 10.0  # time limit for asking the compiler's version
+END_SECONDS = 1.0  # time between SIGTERM and SIGKILL
+LOOK_SECONDS = 0.1  # time between two checks whether the compiler may still run
 _stopped = threading.Event()
 
 
 class BuildFailed(RuntimeError):
-    """The kernels could not be compiled, and why."""
+    """The kernels could not be compiled; the message says why."""
 
 
 class Limit:
@@ -32,15 +32,16 @@ class Limit:
 
 
 def stop() -> None:
-    """End the compilers of this process and start no other: being in sessions of their own, they outlive it."""
+    """End the compilers that this process started, and start no others. In separate sessions, they would outlive the
+    process."""
     _stopped.set()
 
 
 def version() -> str:
-    """The compiler's.
+    """Return the version of the compiler.
 
     Raises:
-        BuildFailed: it does not say.
+        BuildFailed: the compiler does not report a version.
     """
     told = _told_version()
     if isinstance(told, BuildFailed):
@@ -50,7 +51,7 @@ def version() -> str:
 
 @cache
 def _told_version() -> str | BuildFailed:
-    """Version that the compiler reports, or the reason why it reports none. The process asks only once."""
+    """Return the version that the compiler reports, or the error if it reports none. The process asks only once."""
     try:
         return output([COMPILER, "-dumpfullversion"], Limit(VERSION_SECONDS)).strip()
     except BuildFailed as error:
@@ -62,14 +63,14 @@ def output(command: Sequence[str], limit: Limit) -> str:
     can be ended with it.
 
     Raises:
-        BuildFailed: it is not there, cannot be started, failed, or did not end.
+        BuildFailed: the compiler is not installed, cannot be started, failed, or did not end within the limit.
     """
     if _stopped.is_set():
-        raise BuildFailed(f"{COMPILER} was to be stopped")
+        raise BuildFailed(f"{COMPILER} was not started: this process has stopped compiling")
     try:
         compiler = subprocess.Popen(
             command,
-            env={**os.environ, "LC_ALL": "C"},  # its errors are looked for in English
+            env={**os.environ, "LC_ALL": "C"},  # error messages are searched for English words
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -96,7 +97,7 @@ def _awaited(compiler: "subprocess.Popen[str]", limit: Limit) -> tuple[str, str]
     """Wait for the compiler; return its output and its errors.
 
     Raises:
-        BuildFailed: it takes too long, or is to be stopped.
+        BuildFailed: the compiler takes too long, or ``stop`` was called.
     """
     while limit.left and not _stopped.is_set():
         with suppress(subprocess.TimeoutExpired):
@@ -105,7 +106,8 @@ def _awaited(compiler: "subprocess.Popen[str]", limit: Limit) -> tuple[str, str]
 
 
 def _end(compiler: "subprocess.Popen[str]") -> None:
-    """End it and all that it has started; where it heeds SIGTERM, it first removes what it has begun."""
+    """End the compiler and all of its children. SIGTERM comes first, so that the compiler can remove unfinished
+    files."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(compiler.pid, number)
@@ -114,7 +116,7 @@ def _end(compiler: "subprocess.Popen[str]") -> None:
 
 
 def _reason(complaints: str) -> str:
-    """The line that says what is wrong: of an error in a header that is not the first, and the linker's last word
-    only says that there is one."""
+    """Find the line of the compiler's messages that says what is wrong. For an error in a header, this is not the first
+    line; the linker's last line only says that there is an error."""
     lines = complaints.strip().splitlines() or ["it said nothing"]
     return next((line for line in lines if "error: " in line and not line.startswith("collect2: ")), lines[0])

@@ -1,6 +1,7 @@
-"""The compiled kernels of this machine, loaded.
+"""Load the compiled kernels of this machine.
 
-An object that was built beforehand comes first, then what the user's cache directory has; else it is compiled.
+An object that was built in advance comes first, then an object in the user's cache directory. If there is neither, the
+object is compiled.
 """
 
 import ctypes
@@ -17,27 +18,28 @@ from normcore.kernels.cpu.recurrence import Recurrence
 
 CAPABILITIES = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}
 PRECISIONS = (torch.float32, torch.float64)
-_forgone: str | None = None  # why this process does without
+_forgone: str | None = None  # why this process does not use kernels
 _tried: dict[Variant, ctypes.CDLL | str] = {}  # the object, or why there is none
 
 
 class KernelsMissing(RuntimeError):
-    """There are no compiled kernels here, and why."""
+    """There are no compiled kernels on this machine; the message says why."""
 
 
 def instruction_set() -> str:
-    """The best that this processor has; ``ATEN_CPU_CAPABILITY`` holds it down, as it does torch."""
+    """Return the best instruction set of this processor. ``ATEN_CPU_CAPABILITY`` limits it, as it limits torch."""
     return CAPABILITIES.get(torch.backends.cpu.get_cpu_capability(), PORTABLE)
 
 
 def load(cell: str, dtype: torch.dtype = torch.float32, limit: Limit | None = None) -> ctypes.CDLL:
-    """The kernels of a cell, its class's name.
+    """Load the kernels of a cell, compiled if necessary.
 
     Args:
-        limit: of compilers; by default one of its own.
+        cell: name of the cell's class.
+        limit: time limit of the compiler; by default this call has its own.
 
     Raises:
-        KernelsMissing: they can neither be found nor built; in this process that is not tried again.
+        KernelsMissing: the kernels can neither be found nor built. This process does not try again.
     """
     if _forgone is not None:
         raise KernelsMissing(_forgone)
@@ -51,29 +53,30 @@ def load(cell: str, dtype: torch.dtype = torch.float32, limit: Limit | None = No
 
 
 def built_by(cell: str) -> str:
-    """Instruction set and compiler of a cell's float32 kernels: ``x86-64-v4, g++ 12.2.0``.
+    """Return the instruction set and compiler of a cell's float32 kernels: ``x86-64-v4, g++ 12.2.0``.
 
     Raises:
-        KernelsMissing: they can neither be found nor built.
+        KernelsMissing: the kernels can neither be found nor built.
     """
     told: bytes = load(cell).normbench_built()
     return told.decode()
 
 
 def forgo(reason: str) -> None:
-    """Do without kernels in this process, where somebody has tried in vain to build them: no run waits for that."""
+    """Use no kernels in this process, because another process could not build them: a run must not wait for another
+    try."""
     global _forgone
     _forgone = reason
 
 
 def prepare(compiling: Callable[[], None] = lambda: None) -> None:
-    """Have the float32 kernels of all cells ready, so that no run waits for the compiler.
+    """Load or compile the float32 kernels of all cells, so that no run waits for the compiler.
 
     Args:
-        compiling: called first if any has to be compiled.
+        compiling: function that is called first if kernels must be compiled.
 
     Raises:
-        KernelsMissing: they can neither be found nor built.
+        KernelsMissing: the kernels can neither be found nor built.
     """
     if any(_has_to_be_compiled(Variant(cell, False, instruction_set())) for cell in CELLS):
         compiling()
@@ -86,11 +89,11 @@ def _has_to_be_compiled(variant: Variant) -> bool:
     try:
         return not (os.path.exists(PREBUILT / variant.file_name) or os.path.exists(place_of(variant)))
     except (BuildFailed, OSError):
-        return False  # as there is nothing to compile it with
+        return False  # there is no compiler for it
 
 
 def _found(variant: Variant, limit: Limit | None) -> ctypes.CDLL | str:
-    """The object, or why there is none."""
+    """Find or build the object of a variant; return the object, or the reason why there is none."""
     try:
         beforehand = PREBUILT / variant.file_name
         return _loaded(beforehand) if os.path.exists(beforehand) else _cached(variant, limit)
@@ -99,10 +102,11 @@ def _found(variant: Variant, limit: Limit | None) -> ctypes.CDLL | str:
 
 
 def _cached(variant: Variant, limit: Limit | None) -> ctypes.CDLL:
-    """The object in the user's cache directory. One that was there and is broken, as by a failing disk, is built again.
+    """Load the object of a variant from the user's cache directory, and build it if it is not there. A broken object,
+    as left by a failing disk, is built again.
 
     Raises:
-        BuildFailed, OSError: it cannot be built, or not loaded.
+        BuildFailed, OSError: the object cannot be built, or cannot be loaded.
     """
     was_there = os.path.exists(place_of(variant))
     path = built(variant, limit=limit)

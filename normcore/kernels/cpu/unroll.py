@@ -1,4 +1,4 @@
-"""A cell over a sequence, by the compiled kernels: the twin of ``normcore.recurrent.unroll``.
+"""Unroll a cell over a sequence with the compiled kernels, with the same results as ``normcore.recurrent.unroll``.
 
 Shapes: T steps, B examples, F inputs, H hidden units, G gates.
 """
@@ -21,32 +21,32 @@ from normcore.kernels.gradient import taken_once
 from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 from normcore.recurrent.unroll import S, Unrolled
 
-KEPT_INPUTS = 60  # features from which on W_x x is kept for backward, as computing it again would take longer
-MEASURED_ANEW = 8  # examples below which a batch norm's statistics, as many numbers as of more, are not kept either
+KEPT_INPUTS = 60  # with this many features or more, W_x x is saved for backward: computing it again would take longer
+MEASURED_ANEW = 8  # with fewer examples, batch norms' statistics are not saved: they are as large as for more examples
 SITES = ("input", "recurrent", "cell")
 INPUTS = ("x", "h0", "c0", "weight_ih", "weight_hh", "bias")
-GIVEN = len(INPUTS) + 2 * len(SITES)  # with the gain and the shift of each site
+GIVEN = len(INPUTS) + 2 * len(SITES)  # number of tensors: the inputs, and gain and shift of each site
 
 Outputs = tuple[Tensor, Tensor, Tensor | None]
-"""y (T, B, H), and h and c (B, H) after the last step; c is None for a cell that has none."""
+"""y (T, B, H), and h and c (B, H) after the last step; c is None for a cell without c."""
 
 
 class KernelFailed(RuntimeError):
-    """A kernel could not do its work: there is no memory."""
+    """A kernel failed because there is not enough memory."""
 
 
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
-    """Unroll a cell with the arguments and results of ``normcore.recurrent.unroll``. Under autocast, too, it computes
-    in float32.
+    """Unroll a cell with the arguments and results of ``normcore.recurrent.unroll``. The computation is in float32,
+    under autocast, too.
 
-    The gradient can be taken once, and backwards only: tangents of forward mode are lost. What has no kernel runs by
-    the reference: other devices, gradients through population statistics, norms of which only some use the
-    minibatch's, and modules that are not normcore's own.
+    The gradient can be taken only once, and only in reverse mode: tangents of forward mode are lost. Cases without a
+    kernel run by the reference: other devices, gradients through population statistics, cells in which only some norms
+    use the minibatch's statistics, and modules that are not normcore's own.
 
     Raises:
-        KernelFailed: there is no memory.
-        KernelsMissing: there are no compiled kernels here.
-        ValueError: as the reference, of one example where the minibatch decides.
+        KernelFailed: there is not enough memory.
+        KernelsMissing: there are no compiled kernels on this machine.
+        ValueError: there is only one example for the minibatch's statistics, as in the reference.
     """
     layout = CellLayout.of_pass(cell, x, state, mask) if x.device.type == "cpu" else None
     if layout is None:
@@ -54,17 +54,17 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     unrolled = _Call(cast(Any, cell), layout, x, t, mask).unrolled(cell, x, state)
     if all(moments.isfinite().all() for moments in unrolled.moments.values()):
         return unrolled
-    with torch.no_grad():  # variances that float32 cannot hold
+    with torch.no_grad():  # float32 cannot hold some variances
         return unrolled._replace(moments=recurrent.unroll(cell, x, state, t, mask).moments)
 
 
 class _Call:
-    """One pass, as the kernel is told of it, and the tensors that it reads and writes."""
+    """One pass of a kernel: its description for the kernel, and the tensors that the kernel reads and writes."""
 
     def __init__(self, cell: Any, layout: CellLayout, x: Tensor, t: int, mask: Tensor | None) -> None:
         self.layout = layout
         self.has_gradient = torch.is_grad_enabled()
-        self.keeps_sums = not isinstance(cell, RNN)  # which outputs as many numbers as it sums up
+        self.keeps_sums = not isinstance(cell, RNN)  # an RNN's outputs serve instead: as many numbers as its sums
         self.mask = None if mask is None else mask.to(torch.uint8).contiguous()
         self.dtype = cell.weight_hh.dtype if cell.weight_hh.dtype in PRECISIONS else torch.float32
         self.kernels = load(type(cell).__name__, self.dtype)
@@ -90,8 +90,8 @@ class _Call:
         return Unrolled(y, type(state)(*end), self.moments)
 
     def normalized(self, norm: SequenceBatchNormAtSite, weight_ih: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        """W (G H, F) and s (G H) such that norm(W_x x) = W x + s at every step."""
-        norm.moments()  # whatever a pass left there that was broken off
+        """Compute W (G H, F) and s (G H) such that norm(W_x x) = W x + s at every step."""
+        norm.moments()  # drop the moments that an interrupted pass left there
         with torch.autocast("cpu", enabled=False):
             a = functional.linear(x.to(self.dtype), weight_ih.to(self.dtype)) if norm.takes_batch else None
             there = None if self.mask is None else self.mask.bool()
@@ -102,7 +102,7 @@ class _Call:
             return scale.mT * weight_ih, -(mean * scale).squeeze(0)
 
     def recurrence(self, given: Sequence[Tensor | None], kept: Mapping[str, Tensor]) -> Recurrence:
-        """Structure that both passes read."""
+        """Fill the structure that both the forward and the backward kernel read."""
         inputs, parameters = dict(zip(INPUTS, given, strict=False)), given[len(INPUTS) :]
         x, h0 = cast(Tensor, inputs["x"]), cast(Tensor, inputs["h0"])
         layout = self.layout
@@ -134,10 +134,10 @@ class _Call:
         return told
 
     def outputs(self, given: Sequence[Tensor | None], kept: Mapping[str, Tensor]) -> Outputs:
-        """Fill what is kept for backward, if anything is.
+        """Run the forward kernel; return its outputs, and fill the tensors ``kept`` for backward.
 
         Args:
-            given: contiguous.
+            given: contiguous tensors.
         """
         told = self.recurrence(given, kept)
         x, c0 = cast(Tensor, given[0]), given[2]
@@ -152,8 +152,8 @@ class _Call:
         return y, y[-1].clone(), c
 
     def room(self, given: Sequence[Tensor | None]) -> dict[str, Tensor]:
-        """Buffers for the gradients that backward asks for, by the names of their fields; the names of a site follow
-        a dot. Tensors that torch allocates begin with a cache line, as the kernels expect.
+        """Allocate the buffers that forward fills for backward, by the names of their fields; fields of a site are
+        called ``site.field``. Tensors that torch allocates begin with a cache line, as the kernels expect.
         """
         x, h0, c0 = cast(Tensor, given[0]), cast(Tensor, given[1]), given[2]
         (steps, batch, features), hidden = x.shape, h0.shape[1]
@@ -184,7 +184,7 @@ class _Call:
 
 
 class _Recurrence(torch.autograd.Function):
-    """``_Call.outputs``, and its gradient."""
+    """Differentiable form of ``_Call.outputs``: the forward pass, and the gradient by the backward kernel."""
 
     @staticmethod
     def forward(ctx: Any, call: _Call, *given: Tensor | None) -> Outputs:
@@ -207,7 +207,7 @@ class _Recurrence(torch.autograd.Function):
         told.grad_y, told.grad_h, told.grad_c = map(address, after)
         grads = [None if tensor is None else torch.empty_like(tensor) for tensor in given]
         if not ctx.needs_input_grad[1]:
-            grads[0] = None  # of x it costs a product
+            grads[0] = None  # the gradient of x would cost a product
         for name, grad in zip(INPUTS, grads, strict=False):
             setattr(told, f"grad_{name}", address(grad))
         for k, name in enumerate(SITES):

@@ -1,8 +1,8 @@
-"""The recurrence in Triton, for CUDA devices; nobody imports this but where one is asked for.
+"""The recurrence in Triton for CUDA devices. This package is imported only if a run asks for such a device.
 
-``device/`` has what runs there. ``steps.py`` launches one product and one kernel a step; ``sequence.py`` one kernel for
-all steps, where W_h fits on the chip. ``unroll.py`` is the door, ``recurrence.py`` what it gives to autograd.
-``docs/develop/kernels-gpu.md`` tells why they are as they are.
+``device/`` has the code that runs on the device. ``steps.py`` launches one product and one kernel for each step;
+``sequence.py`` launches one kernel for all steps, if W_h fits on the chip. ``unroll.py`` is the entry,
+``recurrence.py`` the function for autograd. ``docs/develop/kernels-gpu.md`` gives the reasons for this design.
 """
 
 import triton

@@ -1,8 +1,8 @@
-"""Try the kernels on the device that they are to run on: whether they give what the reference gives, and sooner.
+"""Try the kernels on the device on which they will run: do they give the reference's results, and are they faster?
 
-They were computed by an interpreter and compiled without a device. So where they run for the first time, each cell and
-method is tried: in float32 and under autocast to bfloat16, with W_h on the chip and step by step, without lengths and
-with them, and again once CUDA graphs replay them. ``docs/develop/kernels-gpu.md`` says by which bounds.
+The tests of the kernels use an interpreter, and compile without a device. So each cell and method is tried before it
+first runs on a device: in float32 and under autocast to bfloat16, with W_h on the chip and step by step, without
+lengths and with lengths, and again by CUDA graphs. ``docs/develop/kernels-gpu.md`` has the error bounds.
 """
 
 import math
@@ -27,14 +27,14 @@ Unroll = Callable[..., Unrolled]
 Named = dict[str, Tensor]
 Amounts = dict[str, float]
 
-NETWORKS = 3  # of which the median decides: a single one may be far off by chance, as eager torch may
-STARTS = 4  # calls before it is timed: compilation, and the record of a graph in the third
-TIMED = 7  # pairs, in turns
+NETWORKS = 3  # the median of their errors counts: one network may be far off by chance, as in eager torch
+STARTS = 4  # calls before timing: they include compilation, and the recording of a graph in the third call
+TIMED = 7  # timed pairs: reference and kernel take turns
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of a trial."""
+    """Sizes of a trial: steps, examples and input features."""
 
     steps: int
     batch: int
@@ -43,7 +43,8 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Error bounds of a precision: relative to each tensor's largest number, or to eager torch's own error."""
+    """A precision with its error bounds: ``error`` relative to a tensor's largest number, ``times_eager`` relative to
+    the error of eager torch. The larger bound counts."""
 
     name: str
     error: float
@@ -55,7 +56,8 @@ PRECISIONS = (Precision("float32", 1e-5, 5.0, False), Precision("bfloat16", 2e-2
 EXACT = Sizes(steps=16, batch=32, inputs=32)
 TIMED_SIZES = Sizes(steps=100, batch=64, inputs=64)
 HIDDEN = (64, 100, 256)
-"""Units: W_h fits on the chip of every kind; on that of some, in a tile that it does not fill; on that of few."""
+"""Units of the networks in a trial. With 64 units, W_h fits on the chip in each kind of trial; with 100 units in some,
+in a tile that W_h does not fill; with 256 units in few."""
 
 
 def try_out(
@@ -68,11 +70,11 @@ def try_out(
     exact: Sizes = EXACT,
     timed: Sizes = TIMED_SIZES,
 ) -> Verdict:
-    """Try the kernels of a cell with a method on a device, beside a twin on the reference.
+    """Try the kernels of a cell with a method on a device, and compare their results and times with the reference.
 
     Args:
-        cell, method: tags.
-        unroll: the twin.
+        cell, method: tags of the cell and the method.
+        unroll: the kernels' ``unroll``.
     """
     slowest = math.inf
     with torch.random.fork_rng(devices=[]):
@@ -84,7 +86,7 @@ def try_out(
                     slowest = min(slowest, trial.speedup(unroll, timed))
                     wrong = trial.wrong(unroll, exact)  # by graphs, which replay from the third call of a shape on
                 if wrong is not None:
-                    return Verdict(f"of {units} units in {precision.name}, {wrong}", None)
+                    return Verdict(f"with {units} units in {precision.name}, {wrong}", None)
     return Verdict(None, slowest)
 
 
@@ -97,24 +99,24 @@ class _Trial:
     precision: Precision
 
     def wrong(self, unroll: Unroll, sizes: Sizes) -> str | None:
-        """Name the tensor whose error is too large in the median of some networks; None if there is none."""
+        """Name a tensor whose error, in the median of some networks, is too large; None if no error is too large."""
         for with_lengths in (False, True):
             ours, eagers = zip(*self._errors(unroll, sizes, with_lengths), strict=True)
             for name in ours[0]:
                 off, eager = (median(errors[name] for errors in of) for of in (ours, eagers))
                 if not off <= self._bound(eager):
                     lengths = " with lengths" if with_lengths else ""
-                    return f"{name} is {off:.1e} off{lengths}, and eager torch's {eager:.1e}"
+                    return f"{name} has a relative error of {off:.1e}{lengths}; eager torch has {eager:.1e}"
         return None
 
     def _bound(self, eager: float) -> float:
-        """Largest allowed error of a tensor, from eager torch's own error. An eager error that overflows allows
-        nothing extra.
+        """Compute the largest allowed error of a tensor, from eager torch's own error of this tensor. An eager error
+        that is not finite does not raise the limit.
         """
         return max(self.precision.error, self.precision.times_eager * eager if math.isfinite(eager) else 0.0)
 
     def _errors(self, unroll: Unroll, sizes: Sizes, with_lengths: bool) -> Iterator[tuple[Amounts, Amounts]]:
-        """Errors of the twin and of eager torch against the reference in float64, for each network."""
+        """Yield the errors of the kernels and of eager torch, against the reference in float64, for each network."""
         for seed in range(NETWORKS):
             built, x, start, mask = self._drawn(sizes, seed, with_lengths)
             found, eager = (self._pass(by, built, x, start, mask) for by in (unroll, recurrent.unroll))
@@ -124,7 +126,8 @@ class _Trial:
             yield _relative(found, exact), _relative(eager, exact)
 
     def speedup(self, unroll: Unroll, sizes: Sizes) -> float:
-        """The reference's time over the twin's of a pass forward and backward, the median of pairs."""
+        """Measure the reference's time divided by the kernels' time, for a forward and backward pass: the median of
+        several pairs of timings."""
         built, x, start, _ = self._drawn(sizes, 0, with_lengths=False)
 
         def seconds(by: Unroll) -> float:
@@ -153,11 +156,12 @@ class _Trial:
         return _everything(under_autocast, built, x, start, mask)
 
     def _drawn(self, sizes: Sizes, seed: int, with_lengths: bool) -> tuple[Any, Tensor, Any, Tensor | None]:
-        """A cell whose parameters are all different, inputs, a first state, and which examples have which steps."""
+        """Draw a cell whose parameters all differ, inputs, a first state, and with lengths a mask of the steps that
+        each example has."""
         torch.manual_seed(seed)
         kind, norm = CELLS[self.cell], METHODS[self.method]
         options = kind.model_validate({"hidden_size": self.units})
-        moments = {"population": "running"} if "population" in norm.model_fields else {}  # they are wanted at each pass
+        moments = {"population": "running"} if "population" in norm.model_fields else {}  # each pass needs them
         of_norm = norm.model_validate({**norm.defaults(kind), **moments})
         built: Any = Recurrent(options, sizes.inputs, of_norm).cells[0]
         with torch.no_grad():
@@ -172,7 +176,8 @@ class _Trial:
 
 
 def _everything(unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor | None) -> Named:
-    """Outputs, the state after the last step, moments, and gradients of all that a loss depends on."""
+    """Run a forward and backward pass; return all outputs, the state after the last step, the moments, and the
+    gradients of everything that a loss depends on."""
     leaves = {"x": x.detach().requires_grad_()}
     leaves |= {f"{name}0": part.detach().requires_grad_() for name, part in start._asdict().items()}
     first = type(start)(*(leaves[f"{name}0"] for name in start._fields))
@@ -189,13 +194,14 @@ def _everything(unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor 
 
 
 def _weighted(outputs: Tensor) -> Tensor:
-    """A sum to which each number adds in another measure."""
+    """Sum all outputs, each with a different weight."""
     weights = torch.cos(torch.arange(outputs.numel(), device=outputs.device)).view(outputs.shape)
     return (outputs * weights.to(outputs.dtype)).sum()
 
 
 def _relative(found: Named, exact: Named) -> Amounts:
-    """The largest difference of each tensor, relative to its largest number; infinite where one is missing or NaN."""
+    """Compute the largest error of each tensor, relative to the tensor's largest number; infinite if the tensor is
+    missing or has a NaN."""
     return {name: _off(found[name], expected) if name in found else math.inf for name, expected in exact.items()}
 
 

@@ -1,7 +1,7 @@
-"""CUDA graphs of the kernels of one step: hundreds of launches by Python become one.
+"""CUDA graphs of step-by-step kernels: hundreds of launches by Python become one launch.
 
-A graph reads and writes where it did when it was recorded. So it has tensors of its own, into which a call's are copied
-and from which its results are.
+A graph always reads and writes the memory with which it was recorded. So each graph has its own tensors: a call's
+inputs are copied into these tensors, and the results are copied out.
 """
 
 from collections import OrderedDict
@@ -13,17 +13,17 @@ import torch
 from torch import Tensor
 
 Operands = Sequence[Tensor | None]
-"""None where a pass has no such tensor."""
+"""Tensors of a pass; None for a tensor that the pass does not have."""
 Work = Callable[[Operands, Operands], None]
-"""What launches kernels: it reads the first tensors, fills the second, and touches no others."""
+"""A function that launches kernels. It reads the first tensors, fills the second, and uses no other tensors."""
 
-RECORDED_AT = 3  # the call of a kind: what comes once, as batches of a length of their own do, is not worth it
-KINDS = 16  # that are remembered, those last called
+RECORDED_AT = 3  # record the third call of a kind: for calls that come once, as for a rare length, it does not pay
+KINDS = 16  # kinds of calls that are remembered, the last ones called
 
 
 def record(work: Callable[[], None]) -> Callable[[], None]:
-    """Record work as a CUDA graph; the result repeats it. The work is done once before, on a stream of its own, as
-    torch demands.
+    """Record ``work`` as a CUDA graph, and return a function that replays the graph. Before the recording, the work is
+    done once on a separate stream, as torch demands.
     """
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
@@ -46,17 +46,19 @@ class _Kind:
 
 @dataclass(slots=True)
 class Graphs:
-    """CUDA graphs of a process, which computes in one thread at a time."""
+    """All CUDA graphs of a process. The process must compute in one thread at a time."""
 
     record: Callable[[Callable[[], None]], Callable[[], None]] = record
     kinds: OrderedDict[Hashable, _Kind] = field(default_factory=OrderedDict)
 
     def run(self, name: Hashable, work: Work, reads: Operands, fills: Operands) -> None:
-        """Do the work, from its third call of a kind on by a graph.
+        """Do the work; from the third call with the same name and shapes on, do it by a graph.
 
         Args:
-            name: of work that launches the same kernels for tensors of the same shapes.
-            work: it must not hold tensors of this call.
+            name: name of the work; work of the same name launches the same kernels for tensors of the same shapes.
+            work: function that launches kernels; it must not hold tensors of this call.
+            reads: tensors that ``work`` reads.
+            fills: tensors that ``work`` fills.
         """
         kind = self._kind((name, _shapes(reads), _shapes(fills)))
         kind.calls += 1

@@ -1,4 +1,4 @@
-"""Plan of a pass: its computations, and how its kernels are cut into tiles.
+"""Plan of a pass: what the pass computes, and how its kernels are cut into tiles.
 
 Shapes: T steps, B examples, H hidden units, G gates, L lines of a norm.
 """
@@ -12,14 +12,15 @@ from torch import Tensor
 from normcore.kernels.cell_layout import NormKind
 
 OVER_FEATURES = {NormKind.LAYER_NORM, NormKind.RMS_NORM}
-HIDDEN_ON_CHIP = 64  # units up to which what a program needs fits into registers
+HIDDEN_ON_CHIP = 64  # with at most this many units, all that a program needs fits into registers
 HIDDEN_OF_FACTORS = {torch.float32: {1: 128}, torch.bfloat16: {1: 256, 3: 128, 4: 128}}
-"""The same, of cells of so many gates, where lines are over features. A GRU of 128 in float32 would fit on an H100; one
-of 100 units took 53 ms there in one kernel, and batch-normalized, by a kernel a step, 24."""
-BATCH_ON_CHIP = 64  # examples up to which one program has them all, where statistics are over them
-BATCH_IN_BFLOAT16 = {1: 64, 3: 32, 4: 32}  # with more, what tensor cores hand out does not fit into registers
+"""Larger limits of the units, by precision of the factors and by number of gates, if statistics are over features. A
+GRU of 128 units in float32 would fit on an H100 but is not listed: with 100 units, one kernel for all steps took 53 ms
+there, and one kernel for each step, with batch norm, 24 ms."""
+BATCH_ON_CHIP = 64  # if statistics are over examples, one program can have at most this many examples
+BATCH_IN_BFLOAT16 = {1: 64, 3: 32, 4: 32}  # by gates; with more examples, results of products do not fit into registers
 ROWS_OF_PRODUCT = 16  # the least number of rows and columns that a product in Triton has
-UNITS_OF_A_WARP = 8  # for each 32 threads of a program that keeps W_h: with fewer threads, registers do not suffice
+UNITS_OF_A_WARP = 8  # units for each 32 threads of a program that keeps W_h: fewer threads have too few registers
 LANES_OF_A_WARP = 256  # numbers of a gate's tile for each 32 threads
 
 
@@ -28,8 +29,9 @@ class Place:
     """A place of a cell where a norm may stand.
 
     Attributes:
-        population: (T, 2, G, H), means and factors 1 / sqrt(var + eps) of each step, where those are used.
-        statistics: (T, 2 or 3, G, L), what was measured: means, the same factors and, of batch norm, variances.
+        population: (T, 2, G, H), population means and factors 1 / sqrt(var + eps) of each step; None if not used.
+        statistics: (T, 2 or 3, G, L), statistics that the pass used: means, factors 1 / sqrt(var + eps) and, for batch
+            norm, variances.
     """
 
     kind: NormKind
@@ -38,7 +40,7 @@ class Place:
     statistics: Tensor | None = None
 
     def make_room(self, steps: int, gates: int, batch: int, hidden: int, like: Tensor) -> None:
-        """Make room for statistics."""
+        """Allocate the statistics of this place, or use the population's."""
         if self.kind is NormKind.POPULATION:
             self.statistics = self.population
         elif self.kind is not NormKind.NONE:
@@ -49,15 +51,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Plan of a pass.
+    """Plan of a pass: what its kernels compute.
 
     Attributes:
-        together: whether the input's term is added to the recurrent one before anything else.
-        joint: whether the gates that the paper takes together are normalized together.
-        factors: the precision of what is multiplied by W_h, and of W_h.
-        mask: (T, B) of uint8, 0 where an example has no such step; None if all have it.
-        keeps: whether gradients may be asked for.
-        memory: bytes of shared memory that a block of the device may have.
+        together: whether the input's term is added to the recurrent term before anything else.
+        joint: whether gates share statistics, as in the paper; otherwise each gate is normalized by itself.
+        factors: the precision of both factors of the recurrent product: W_h and h.
+        mask: (T, B) of uint8, 0 at the steps that an example does not have; None if all examples have all steps.
+        keeps: whether gradients may be needed later.
+        memory: bytes of shared memory that a block may use on this device.
     """
 
     gates: int
@@ -72,12 +74,12 @@ class Plan:
     memory: int
 
     def over(self, mask: Tensor | None, of_sums: Tensor | None, of_cell: Tensor | None) -> "Plan":
-        """Copy of the plan with other tensors: the mask, and the statistics of both sites."""
+        """Copy the plan with other tensors: the mask, and the statistics of both sites."""
         sums = replace(self.sums, population=None, statistics=of_sums)
         return replace(self, mask=mask, sums=sums, cell=replace(self.cell, population=None, statistics=of_cell))
 
     def meant_for_both(self, hidden: int) -> dict[str, Any]:
-        """Constants that the kernels of both passes are compiled with."""
+        """Return the constants with which the kernels of both passes are compiled."""
         return {
             "H": hidden,
             "G": self.gates,
@@ -88,7 +90,7 @@ class Plan:
         }
 
     def meant_for_forward(self, hidden: int) -> dict[str, Any]:
-        """Constants that the kernels of the forward pass are compiled with."""
+        """Return the constants with which the kernels of the forward pass are compiled."""
         return {
             **self.meant_for_both(hidden),
             "EPS_SUMS": self.sums.eps,
@@ -97,12 +99,12 @@ class Plan:
         }
 
     def make_room(self, steps: int, batch: int, hidden: int, like: Tensor) -> None:
-        """Allocate the statistics."""
+        """Allocate the statistics of both places."""
         self.sums.make_room(steps, self.gates, batch, hidden, like)
         self.cell.make_room(steps, 1, batch, hidden, like)
 
     def fits_on_chip(self, batch: int, hidden: int) -> bool:
-        """Tell if one kernel can take all steps, with W_h on the chip and whole lines in its programs."""
+        """Tell if one kernel can compute all steps, with W_h on the chip and whole lines of a norm in each program."""
         if self.over_examples:
             most = HIDDEN_ON_CHIP
             if batch > (BATCH_IN_BFLOAT16[self.gates] if self.factors == torch.bfloat16 else BATCH_ON_CHIP):
@@ -113,7 +115,7 @@ class Plan:
         return hidden <= most and shared_memory(self.gates, rows, units, self.factors) <= self.memory
 
     def tile_of_all_steps(self, batch: int, hidden: int) -> tuple[int, int]:
-        """Rows and units of a program that has W_h."""
+        """Return the rows and units of the tile of a program that keeps W_h on the chip."""
         rows = power_of_2(batch) if self.over_examples else ROWS_OF_PRODUCT
         return max(ROWS_OF_PRODUCT, rows), max(ROWS_OF_PRODUCT, power_of_2(hidden))
 
@@ -132,7 +134,8 @@ class Tiles(NamedTuple):
 
     @classmethod
     def of(cls, plan: Plan, batch: int, hidden: int) -> "Tiles":
-        """A line in one piece: an example each, or all examples of a few features."""
+        """Choose tiles that contain whole lines of a norm: all features of an example, or all examples of a few
+        features."""
         if plan.fits_on_chip(batch, hidden):
             rows, units = plan.tile_of_all_steps(batch, hidden)
             num_warps = max(units // UNITS_OF_A_WARP, rows * units // LANES_OF_A_WARP)
@@ -151,13 +154,14 @@ class Tiles(NamedTuple):
 
 
 def shared_memory(gates: int, rows: int, units: int, factors: torch.dtype) -> int:
-    """Bytes that a program takes at most that has W_h: that, and tiles (rows, units) on their way to other threads."""
-    tiles = min(gates + 1, 4)  # at most, as compiled
+    """Return the most bytes of shared memory that a program with W_h takes: W_h itself, and tiles (rows, units) that go
+    from thread to thread."""
+    tiles = min(gates + 1, 4)  # upper bound, from compiled kernels
     return gates * units**2 * factors.itemsize + tiles * rows * units * max(factors.itemsize, torch.float32.itemsize)
 
 
 def power_of_2(n: int) -> int:
-    """The next one."""
+    """Return the smallest power of 2 that is at least n."""
     return 1 << (n - 1).bit_length()
 
 
@@ -165,13 +169,13 @@ class Tensors(NamedTuple):
     """Tensors that both passes read.
 
     Attributes:
-        term: (T, B, G H), the input's.
-        weight: (G H, H), W_h, in the precision of the factors.
-        states, cells: (T + 1, B, H), before and after every step; no cells for a cell that has none.
-        sums: (T, B, G H), W_h h, with the input's term if they are taken together; for one step at a time, (1, B, G H),
-            where nobody wants gradients.
-        gain, shift: (G H), of the sums.
-        cell_gain, cell_shift: (H).
+        term: (T, B, G H), the input's term.
+        weight: (G H, H), W_h, in the precision ``Plan.factors``.
+        states, cells: (T + 1, B, H), h and c before the first step and after every step; ``cells`` is None without c.
+        sums: (T, B, G H), W_h h, plus the input's term if both are taken together. (1, B, G H), for the present step
+            only, if no gradients are needed.
+        gain, shift: (G H), parameters of the norm of the sums.
+        cell_gain, cell_shift: (H), parameters of the norm of the cell c.
     """
 
     term: Tensor | None
@@ -186,7 +190,7 @@ class Tensors(NamedTuple):
 
     @property
     def lengths(self) -> Tensor:
-        """(G H), |w| of every row of W_h."""
+        """Lengths |w| of the rows of W_h, (G H)."""
         lengths: Tensor = torch.linalg.vector_norm(self.weight, dim=1, dtype=self.states.dtype)
         return lengths
 
@@ -195,10 +199,11 @@ class Gradients(NamedTuple):
     """Gradients that backward writes.
 
     Attributes:
-        h, c: (B, H), of the state after the last step, at first; in the end of the first state.
-        term: (T, B, G H); None if it is that of the sums.
-        sums: (T, B, G H).
-        parameters: (programs, G H) or (programs, H), of gain, shift, cell_gain and cell_shift, from each program.
+        h, c: (B, H), gradients of the state: at first of the state after the last step, in the end of the first state.
+        term: (T, B, G H), gradient of the input's term; None if it equals the gradient of the sums.
+        sums: (T, B, G H), gradient of the sums.
+        parameters: gradients of gain, shift, cell_gain and cell_shift, with one row for each program: (programs, G H)
+            or (programs, H).
     """
 
     h: Tensor
@@ -209,5 +214,5 @@ class Gradients(NamedTuple):
 
 
 def at(tensor: Tensor | None, t: int) -> Tensor | None:
-    """Part of a tensor that belongs to a step; None for no tensor."""
+    """Return the part of a tensor that belongs to step t; None if there is no tensor."""
     return None if tensor is None else tensor[t]

@@ -5,7 +5,8 @@ from torch import Tensor
 
 
 def product(a: Tensor, b: Tensor, factors: torch.dtype) -> Tensor:
-    """a (M, K) times b (K, N), both rounded to ``factors``; added up in float32, of float64 in that."""
+    """Multiply a (M, K) by b (K, N), both rounded to ``factors``. The sums are in float32; if ``factors`` is float64,
+    in float64."""
     a, b = a.to(factors), b.to(factors)
     if factors in (torch.float32, torch.float64):
         return a @ b

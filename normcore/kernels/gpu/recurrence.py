@@ -1,4 +1,4 @@
-"""The recurrence of a cell, and its gradient.
+"""The recurrence of a cell and its gradient, as a function for autograd.
 
 Shapes: T steps, B examples, H hidden units, G gates.
 """
@@ -16,7 +16,8 @@ from normcore.kernels.gradient import taken_once
 
 
 class Recurrence(torch.autograd.Function):
-    """y (T, B, H), and h and c (B, H) after the last step; c is None for a cell that has none."""
+    """Recurrence of a cell over a sequence. It returns y (T, B, H), and h and c (B, H) after the last step; c is None
+    for a cell without c."""
 
     @staticmethod
     def forward(
@@ -31,8 +32,8 @@ class Recurrence(torch.autograd.Function):
         cell_gain: Tensor | None,
         cell_shift: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Forward pass from the input term (T, B, G H), the first state (B, H), W_h (G H, H), gain and shift (G H)
-        of the summed inputs, and gain and shift (H) of the cell.
+        """Run the forward pass from the input's term (T, B, G H), the first state (B, H), W_h (G H, H), gain and
+        shift (G H) of the summed inputs, and gain and shift (H) of the cell c.
         """
         (count, batch, _), hidden = term.shape, h0.shape[1]
         keeps = plan.keeps and any(ctx.needs_input_grad)
@@ -86,12 +87,12 @@ def _design(plan: Plan, of: Tensors) -> ModuleType:
 
 
 def _after(first: Tensor, count: int) -> Tensor:
-    """Room for a state before and after every step, (T + 1, B, H), of which there is the first."""
+    """Allocate the states (T + 1, B, H) before the first step and after every step, and fill in the first state."""
     states = first.new_empty(count + 1, *first.shape)
     states[0] = first
     return states
 
 
 def _own(grad: Tensor | None, like: Tensor) -> Tensor:
-    """A copy to write to; zeros if nobody used what it is the gradient of."""
+    """Copy a gradient, so that it can be overwritten. None, a gradient that is not needed, becomes zeros."""
     return torch.zeros_like(like) if grad is None else grad.clone(memory_format=torch.contiguous_format)

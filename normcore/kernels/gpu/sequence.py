@@ -1,7 +1,7 @@
-"""A sequence by one kernel, for cells whose recurrent weights fit on the chip.
+"""Compute a sequence by one kernel, for cells whose recurrent weights fit on the chip.
 
-Products of float32 are in float32 throughout ("ieee"), as those of torch are unless TF32 is allowed. With
-``num_stages`` of 2 or more, Triton would read ahead into the shared memory that W_h needs.
+Products of float32 numbers are computed in float32 ("ieee"), as in torch unless TF32 is allowed. With ``num_stages`` of
+2 or more, Triton would use the shared memory that W_h needs to read ahead.
 """
 
 import torch
@@ -14,7 +14,7 @@ from normcore.norms.recurrent_batch_norm import ROUNDING
 
 
 def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
-    """Fill in states, cells, sums and statistics."""
+    """Run the forward pass: fill in states, cells, sums and statistics."""
     assert of.term is not None
     steps, batch, _ = of.term.shape
     forward_sequence[tiles.grid](
@@ -38,7 +38,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
 
 
 def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads: Gradients) -> None:
-    """Fill in the gradients, of what was used of y (T, B, H) and of the last state."""
+    """Run the backward pass: fill in ``grads`` from the gradients of y (T, B, H) and of the last state."""
     backward_sequence[tiles.grid](
         of.term,
         of.weight,

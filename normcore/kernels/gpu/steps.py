@@ -1,4 +1,4 @@
-"""A sequence by one product and one kernel a step.
+"""Compute a sequence step by step, with one product and one kernel for each step.
 
 Shapes: T steps, B examples, H hidden units, G gates.
 """
@@ -15,11 +15,11 @@ from normcore.norms.recurrent_batch_norm import ROUNDING
 
 
 def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
-    """Fill in states, cells, sums and statistics."""
+    """Run the forward pass: fill in states, cells, sums and statistics."""
     assert of.term is not None
     steps, batch, _ = of.term.shape
     weight_t = of.weight.t()
-    squares = of.states.new_zeros(2, tiles.grid[1], batch)  # what each program's units add to |h|^2
+    squares = of.states.new_zeros(2, tiles.grid[1], batch)  # the part of |h|^2 from each program's units
     squares[0, 0] = of.states[0].square().sum(1)
     lengths = of.lengths
     for t in range(steps):
@@ -46,7 +46,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
 
 
 def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads: Gradients) -> None:
-    """Fill in the gradients, of what was used of y (T, B, H) and of the last state."""
+    """Run the backward pass: fill in ``grads`` from the gradients of y (T, B, H) and of the last state."""
     for t in reversed(range(len(of.sums))):
         backward_step[tiles.grid](
             at(of.term, t),
@@ -70,7 +70,7 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
 
 
 def _multiply(factor: Tensor, weight: Tensor, term: Tensor | None, result: Tensor) -> None:
-    """The factor times the weight, plus the term, where there is one."""
+    """Write factor times weight, plus ``term`` unless it is None, to ``result``."""
     if factor.dtype != weight.dtype:
         rounded = product(factor, weight, weight.dtype)
         result.copy_(rounded) if term is None else torch.add(term, rounded, out=result)

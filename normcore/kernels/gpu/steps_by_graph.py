@@ -1,4 +1,4 @@
-"""``steps``, by CUDA graphs.
+"""Compute a sequence as ``steps`` does, but by CUDA graphs.
 
 Shapes: T steps, B examples, H hidden units, G gates.
 """
@@ -14,7 +14,7 @@ GRAPHS = graphs.Graphs()
 
 
 def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
-    """Fill in states, cells, sums and statistics."""
+    """Run the forward pass: fill in states, cells, sums and statistics."""
     bare = plan.over(None, None, None)
 
     def work(reads: graphs.Operands, fills: graphs.Operands) -> None:
@@ -40,7 +40,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
 
 
 def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads: Gradients) -> None:
-    """Fill in the gradients, of what was used of y (T, B, H) and of the last state."""
+    """Run the backward pass: fill in ``grads`` from the gradients of y (T, B, H) and of the last state."""
     bare = plan.over(None, None, None)
 
     def work(reads: graphs.Operands, fills: graphs.Operands) -> None:
@@ -66,7 +66,7 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
 
 
 def _told(plan: Plan, tiles: Tiles, of: Tensors) -> tuple[Hashable, ...]:
-    """All that decides which kernels are launched, but for shapes."""
+    """Return everything, except shapes, that decides which kernels are launched."""
     return (plan.together, tiles, *plan.meant_for_forward(of.states.shape[2]).items())
 
 

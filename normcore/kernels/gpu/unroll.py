@@ -1,4 +1,4 @@
-"""A cell over a sequence, by Triton's kernels: the twin of ``normcore.recurrent.unroll``.
+"""Unroll a cell over a sequence with Triton kernels, with the same results as ``normcore.recurrent.unroll``.
 
 Shapes: T steps, B examples, F inputs, H hidden units, G gates.
 """
@@ -24,15 +24,15 @@ from normcore.recurrent.unroll import S, Unrolled
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
     """Unroll a cell with the arguments and results of ``normcore.recurrent.unroll``.
 
-    It computes in the precision of the weights. Under autocast, products alone have their factors rounded, W_h and the
-    states, and add up in float32.
+    The computation is in the precision of the weights. Under autocast only the factors of products, W_h and the
+    states, are rounded; the products are added up in float32.
 
-    The input's term is the cell's own, for all steps at once; the kernels have what goes from step to step. The
-    gradient can be taken once. What has no kernel runs by the reference: other devices, gradients through population
-    statistics, and norms of which only some use the minibatch's.
+    The cell's own code computes the input's term for all steps at once; the kernels compute the rest, step by step. The
+    gradient can be taken only once. Cases without a kernel run by the reference: other devices, gradients through
+    population statistics, and cells in which only some norms use the minibatch's statistics.
 
     Raises:
-        ValueError: as the reference, of one example where the minibatch decides.
+        ValueError: there is only one example for the minibatch's statistics, as in the reference.
     """
     layout = CellLayout.of_pass(cell, x, state, mask) if _runs_on(x.device) else None
     if layout is None:
@@ -46,7 +46,8 @@ def _runs_on(device: torch.device) -> bool:
 
 
 def _memory_of_a_block() -> int:
-    """Bytes of shared memory, of the current device; for the interpreter, of an H100."""
+    """Return the bytes of shared memory that a block may use on the current device; the interpreter counts as an
+    H100."""
     if triton.knobs.runtime.interpret:
         return 227 * 1024
     active = triton.runtime.driver.active
@@ -58,7 +59,7 @@ def _unrolled(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int, ma
     dtype = cell.weight_hh.dtype
     input_norm = layout.over_all_steps or layout.sites[0].norm
     if isinstance(input_norm, BatchStatistics):
-        input_norm.moments()  # whatever a pass left there that was broken off
+        input_norm.moments()  # drop the moments that an interrupted pass left there
     term = cell.input_term(x.to(dtype), t, mask).to(dtype)  # (T, B, G H)
     _, sums, of_cell = layout.sites
     plan = _plan(cell, layout, t, mask, len(x))
@@ -95,7 +96,7 @@ def _plan(cell: Any, layout: CellLayout, t: int, mask: Tensor | None, steps: int
 
 
 def _of_factors(weight: Tensor) -> torch.dtype:
-    """Precision in which autocast lets weights be multiplied."""
+    """Return the precision in which W_h is multiplied: autocast's precision if it is on, else the weight's own."""
     if weight.dtype == torch.float32 and torch.is_autocast_enabled(weight.device.type):
         return torch.get_autocast_dtype(weight.device.type)
     return weight.dtype
@@ -109,8 +110,8 @@ def _place(layout: CellLayout, site: SiteLayout, gates: int, like: Tensor, t: in
 
 
 def _shift(cell: Any, sums: SiteLayout) -> Tensor | None:
-    """Shift of the recurrent term after its norm: the norm's own shift, and the cell's bias where the input term
-    does not have it.
+    """Return the shift that follows the norm of the recurrent term: the norm's own shift, plus the cell's bias if the
+    input's term does not contain the bias.
     """
     bias_comes_last = isinstance(cell, RNN) or sums.name == "norm_sum"
     bias: Tensor | None = cell.bias if bias_comes_last and cell.bias_place != "inside" else None
@@ -120,6 +121,6 @@ def _shift(cell: Any, sums: SiteLayout) -> Tensor | None:
 
 
 def _moments(place: Place) -> Tensor:
-    """Means and variances, (2, T, G H), of what the batch norm at a place measured."""
+    """Return the means and variances (2, T, G H) that the batch norm at a place measured."""
     assert place.statistics is not None
     return place.statistics[:, [0, 2]].transpose(0, 1).flatten(2)

@@ -1,5 +1,5 @@
-"""The analyses one can ask for, tasks without training: a class of options each, in the module of its tag;
-``normcore/analyses/`` implements them.
+"""Registry of the analyses, which are tasks without training. Each analysis is a class of options in the module of its
+tag; ``normcore/analyses/`` implements the analysis.
 """
 
 from normcore.spec.analyses.analysis import Analysis

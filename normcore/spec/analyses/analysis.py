@@ -21,7 +21,7 @@ RunId = Annotated[
 
 
 def one_size(description: str, **parts: Any) -> dict[ProfileName, Profile]:
-    """All profiles alike, for what takes seconds anyway."""
+    """Make the same profile under all names, for an analysis that takes only seconds."""
     size = Profile(description=description, **parts)
     return {"paper": size, "small": size, "smoke": size}
 
@@ -30,7 +30,7 @@ class Analysis(Task):
     """A task without training: it measures what a method, a model or a trained run does.
 
     Attributes:
-        subject: the model that a method has to fit where the spec names none.
+        subject: model that the method must fit if the spec names no model.
     """
 
     kind: ClassVar[Kind] = "analysis"
@@ -40,10 +40,10 @@ class Analysis(Task):
 
 
 class TrainedAnalysis(Analysis):
-    """An analysis of the model that a run has trained; model and norm are the run's."""
+    """An analysis of the model that a run has trained. Model and norm are those of the run."""
 
     run: RunId
 
     def misfit(self, task: Benchmark, norm: Method) -> str | None:
-        """Why a model of this task and norm cannot be analysed, and which can; None if it can."""
+        """Say why a model of this task and norm cannot be analysed, and which run to name instead; None if it can."""
         raise NotImplementedError

@@ -6,10 +6,11 @@ from normcore.spec.analyses.analysis import LN, Analysis, one_size
 
 
 class FisherGeometry(Analysis):
-    """The geometry of generalized linear models under weight norm, batch norm and layer norm, statement by statement.
+    """Test the paper's statements on the geometry of generalized linear models under weight norm, batch norm and layer
+    norm.
 
-    Fisher matrices are enumerated in float64 and held against the paper's equations, with its misprints as printed
-    and as corrected.
+    Fisher matrices are computed by enumeration in float64 and compared with the paper's equations. A misprinted
+    equation is tested as printed and as corrected.
     """
 
     title: ClassVar[str] = "Fisher geometry"

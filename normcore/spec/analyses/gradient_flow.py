@@ -14,8 +14,8 @@ Gain = Annotated[float, Field(gt=0, le=1e3)]
 
 
 class GradientFlow(Analysis):
-    """Gradient at every step of an untrained network that reads images pixel by pixel, by gain; and the mean
-    derivative of tanh at normal summed inputs.
+    """Measure the gradient norm at every time step of an untrained network that reads images pixel by pixel, for
+    several gains. Also compute the mean derivative of tanh for normally distributed summed inputs.
     """
 
     title: ClassVar[str] = "Gradient flow"

@@ -10,7 +10,7 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 class HiddenDynamics(Analysis):
-    """Growth of the summed inputs of an untrained network, from step to step."""
+    """Measure how the summed inputs of an untrained network grow from step to step."""
 
     title: ClassVar[str] = "Hidden dynamics"
     citation: ClassVar[str] = f"{LN}, section 3.1"

@@ -8,7 +8,7 @@ from normcore.spec.models.model import Model
 
 
 class Layer(FeedForward):
-    """A single layer that has as many units as its norm needs, so that any number of groups divides them."""
+    """A single layer. The number of its units follows from its norm, so that every number of groups divides it."""
 
     @property
     def channels(self) -> tuple[int, ...]:
@@ -16,7 +16,7 @@ class Layer(FeedForward):
 
 
 class Invariances(Analysis):
-    """Changes of weights and data that do not change the output of a normalized layer, in float64."""
+    """Test which changes of weights and data leave the output of a normalized layer unchanged, in float64."""
 
     title: ClassVar[str] = "Invariances"
     citation: ClassVar[str] = f"{LN}, section 5.1 and Table 1"

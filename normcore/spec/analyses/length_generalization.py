@@ -12,8 +12,8 @@ from normcore.spec.tasks.char_lm import CharLM
 
 
 class LengthGeneralization(TrainedAnalysis):
-    """Bits per character of the test text in segments of several lengths, with the population's statistics and with
-    the batch's."""
+    """Measure bits per character on the test text in segments of several lengths, once with population statistics and
+    once with batch statistics."""
 
     title: ClassVar[str] = "Length generalization"
     citation: ClassVar[str] = f"{RBN}, section 5.2 and Fig. 3b"

@@ -9,7 +9,7 @@ from normcore.spec.tasks.benchmark import Benchmark
 
 
 class PopulationStatistics(TrainedAnalysis):
-    """Population statistics of a trained batch norm, and how they settle from step to step."""
+    """Show the population statistics of a trained batch norm, and how these statistics converge from step to step."""
 
     title: ClassVar[str] = "Population statistics"
     citation: ClassVar[str] = f"{RBN}, section 3 and Fig. 5"

@@ -11,7 +11,8 @@ from normcore.spec.task import Need, Profile
 
 
 class SmallestBatch(Analysis):
-    """The smallest minibatch that a method trains at: digits read row by row, equally many updates at each size."""
+    """Find the smallest minibatch with which a method can train. The network reads digits row by row, and makes equally
+    many updates at each batch size."""
 
     title: ClassVar[str] = "Smallest batch"
     citation: ClassVar[str] = "normbench"

@@ -11,7 +11,8 @@ from normcore.spec.task import Profile
 
 
 class StepCost(Analysis):
-    """Cost of a training step relative to a step without normalization, in interleaved pairs."""
+    """Measure the cost of a training step relative to a step without normalization. Both kinds of steps are timed in
+    turns, as interleaved pairs."""
 
     title: ClassVar[str] = "Cost of a training step"
     citation: ClassVar[str] = "normbench"

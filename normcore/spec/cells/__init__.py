@@ -1,5 +1,5 @@
-"""The recurrent cells one can ask for: a class of options each, in the module of its tag; ``normcore/cells/``
-implements them.
+"""Registry of the recurrent cells. Each cell is a class of options in the module of its tag; ``normcore/cells/``
+implements the cell.
 
 A package of yours adds a cell by an entry point in the group ``normbench.cells``.
 """

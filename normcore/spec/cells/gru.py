@@ -15,7 +15,7 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 class GRU(RecurrentModel):
-    """Gated recurrent unit, gates r, z, n; z keeps the old state and the reset follows the product."""
+    """Gated recurrent unit with the gates r, z, n. z keeps the old state; r acts after the product with W_h."""
 
     places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent"})
     usual: ClassVar[tuple[Place, ...]] = ("input", "recurrent")  # LN Eq. 26-28

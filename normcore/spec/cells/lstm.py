@@ -14,7 +14,7 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 class LSTM(RecurrentModel):
-    """Long short-term memory, gates i, f, g, o."""
+    """Long short-term memory with the gates i, f, g, o."""
 
     places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "sum", "cell"})
     usual: ClassVar[tuple[Place, ...]] = ("input", "recurrent", "cell")  # LN Eq. 20-22, RBN Eq. 14-16

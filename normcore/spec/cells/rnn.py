@@ -1,4 +1,4 @@
-r"""The recurrent network of one tanh layer.
+r"""Recurrent network with tanh, without gates.
 
 $$h_t = \tanh(N(W_h h_{t-1} + W_x x_t) + b)$$
 """
@@ -10,7 +10,7 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 class RNN(RecurrentModel):
-    """h' = tanh(W_h h + W_x x + b)."""
+    """Recurrent network with tanh. The next state is tanh(W_h h + W_x x + b)."""
 
     places: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "sum"})
     usual: ClassVar[tuple[Place, ...]] = ("sum",)  # LN Eq. 4; RBN does not say where its RNN has its norm

@@ -1,4 +1,5 @@
-"""The methods one can ask for: a class of options each, in the module of its tag; ``normcore/norms/`` implements them.
+"""Registry of the methods. Each method is a class of options in the module of its tag; ``normcore/norms/`` implements
+the method.
 
 A package of yours adds a method by an entry point in the group ``normbench.methods``: see ``examples/``.
 """

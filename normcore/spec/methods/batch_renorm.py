@@ -18,8 +18,8 @@ from normcore.spec.models.model import Model
 
 
 class BatchRenorm(LayerMethod):
-    """Training normalizes with the running statistics, as evaluation does, unless the corrections r and d reach their
-    clipping limits."""
+    """Normalize with the running statistics in training, too, as in evaluation, unless the corrections r and d reach
+    their clipping limits."""
 
     title: ClassVar[str] = "Batch renormalization"
     citation: ClassVar[str] = "Ioffe 2017, arXiv:1702.03275, Algorithm 1"

@@ -11,7 +11,8 @@ from normcore.spec.methods.method import SiteMethod
 
 
 class DynamicTanh(SiteMethod):
-    """weight tanh(alpha a) + bias: bounded like a normalized input, without any statistics."""
+    """Map the summed inputs a to weight tanh(alpha a) + bias. The result is bounded, like normalized inputs, without
+    any statistics."""
 
     title: ClassVar[str] = "Dynamic tanh"
     citation: ClassVar[str] = "Zhu, Chen, He, LeCun, Liu 2025, arXiv:2503.10622, section 4"

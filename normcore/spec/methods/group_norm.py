@@ -15,12 +15,12 @@ from normcore.spec.part import Misfit
 
 
 class GroupNorm(LayerMethod):
-    """Standardize groups of channels of one case, over all places."""
+    """Standardize each group of channels of each example, over all positions."""
 
     title: ClassVar[str] = "Group normalization"
     citation: ClassVar[str] = "Wu, He 2018, arXiv:1803.08494, Eq. 7"
     takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
-    beside_sites: ClassVar[frozenset[str]] = frozenset({"groups"})  # which profiles choose
+    beside_sites: ClassVar[frozenset[str]] = frozenset({"groups"})  # profiles choose it
 
     method: Literal["group_norm"] = "group_norm"
     groups: int = Field(32, ge=1, le=4096, description="How many groups the channels make (the paper: 32).")

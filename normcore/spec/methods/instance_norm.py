@@ -13,7 +13,7 @@ from normcore.spec.part import Misfit
 
 
 class InstanceNorm(LayerMethod):
-    """Standardize each channel of one case by itself, over all places."""
+    """Standardize each channel of each example by itself, over all positions."""
 
     title: ClassVar[str] = "Instance normalization"
     citation: ClassVar[str] = "Ulyanov, Vedaldi, Lempitsky 2016, arXiv:1607.08022"

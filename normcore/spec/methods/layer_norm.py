@@ -3,7 +3,7 @@ r"""Layer normalization.
 $$\mu = \frac{1}{H} \sum_{i=1}^{H} a_i \qquad \sigma^2 = \frac{1}{H} \sum_{i=1}^{H} (a_i - \mu)^2 \qquad
 N(a) = \gamma \odot \frac{a - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$$
 
-H is the number of features that are taken together, of one case.
+H is the number of features of one example that are standardized together.
 """
 
 from typing import Any, ClassVar, Literal
@@ -22,7 +22,7 @@ OF_GATES: frozenset[Place] = frozenset({"input", "recurrent", "sum"})
 
 
 class LayerNorm(SiteMethod):
-    """Standardize the summed inputs of one case over the features; the same in training and in use."""
+    """Standardize the summed inputs of each example over the features, in the same way in training and in use."""
 
     title: ClassVar[str] = "Layer normalization"
     beside_sites: ClassVar[frozenset[str]] = frozenset({"bias", "bias_init"})
@@ -70,7 +70,7 @@ class LayerNorm(SiteMethod):
         idle = set()
         if model.gates == 1 or not OF_GATES & set(self.sites):
             idle.add("scope")
-        if not {"input", "sum"} & set(self.sites) and self.bias != "both":  # which adds it twice
+        if not {"input", "sum"} & set(self.sites) and self.bias != "both":  # "both" adds the bias at two places
             idle.add("bias")
         return idle
 
@@ -84,6 +84,6 @@ class LayerNorm(SiteMethod):
         return super().pointless(model)
 
     def _takes_single_units(self, model: RecurrentModel) -> bool:
-        """Tell if the model has a cell of one unit that is standardized by itself."""
-        by_gate = self.scope == "per_gate" or model.gates == 1 or isinstance(model, GRU)  # whose candidate is alone
+        """Tell if the method would standardize the single unit of a cell by itself."""
+        by_gate = self.scope == "per_gate" or model.gates == 1 or isinstance(model, GRU)  # GRU: its candidate
         return "cell" in self.sites or (by_gate and bool(OF_GATES & set(self.sites)))

@@ -1,4 +1,4 @@
-"""Base class of methods: the places where a method can stand, and its text in the catalogue."""
+"""Base classes of methods: the places where a method can stand, and the method's text in the catalogue."""
 
 from typing import Annotated, Any, ClassVar, Self
 
@@ -9,16 +9,16 @@ from normcore.spec.models.model import PLACES, Model, Place
 from normcore.spec.part import Misfit, Part
 
 SINGLE = (
-    "in {} it would standardize single numbers, which gives 0 whatever they are; use larger layers, or larger groups"
+    "in {} it would standardize single numbers, and the result would always be 0; use larger layers, or larger groups"
 )
 
 
 class Method(Part):
-    """A normalization: its options.
+    """Options of a method, that is, of a normalization.
 
     Attributes:
-        takes: the places where it can stand.
-        beside_sites: options that may be chosen though no site is.
+        takes: the places where the method can stand.
+        beside_sites: options that may be chosen even if no site is chosen.
     """
 
     title: ClassVar[str]
@@ -35,11 +35,11 @@ class Method(Part):
 
     @classmethod
     def defaults(cls, model: type[Model]) -> dict[str, Any]:
-        """Options whose default depends on the model."""
+        """Return the default values that depend on the model, by option."""
         return {}
 
     def idle(self, model: Model) -> frozenset[str]:
-        """Options that change nothing in such a model, given the other options."""
+        """Find the options that change nothing in this model, given the other options."""
         if getattr(self, "sites", True):
             return frozenset()
         return frozenset(type(self).model_fields) - {"method", "sites"} - self.beside_sites
@@ -50,11 +50,11 @@ class Method(Part):
 
     @property
     def whole_sequences(self) -> bool:
-        """Tell if statistics are taken over time, so that a minibatch must not come in pieces."""
+        """Tell if statistics are taken over time, so that the sequences of a minibatch must not be cut into pieces."""
         return False
 
     def within(self, places: frozenset[Place]) -> Self:
-        """Restrict the method to the places of a part of a model."""
+        """Copy the method with only those of its sites that are in ``places``, the places of a part of a model."""
         sites: tuple[Place, ...] = getattr(self, "sites", ())
         if places.issuperset(sites):
             return self
@@ -70,7 +70,7 @@ class Method(Part):
         return False
 
     def misfit(self, model: Model) -> Misfit | None:
-        """The option that does not go with a model, and what to do; None if all do."""
+        """Find an option that does not fit a model, and what to write instead; None if all options fit."""
         if self.fits(type(model)):
             return None
         return Misfit(
@@ -80,14 +80,14 @@ class Method(Part):
         )
 
     def erases(self, channels: int) -> bool:
-        """Tell if the method makes all units of a layer 0 that has this many channels, each of one place."""
+        """Tell if the method's output is always 0 in a layer with this many channels, each of a single number."""
         return False
 
     def pointless(self, model: Model) -> Misfit | None:
-        """An option that could be trained with but to no purpose, and what to do; None if there is none.
+        """Find an option that is valid but pointless, and what to write instead; None if there is no such option.
 
-        Such a spec is refused when it is submitted, so that trainings that are the same have one fingerprint. One that
-        is stored is still read.
+        A submitted spec with such an option is refused, so that equal trainings have one fingerprint. A stored spec
+        with such an option can still be read.
         """
         if self.stands_at("layer") and not model.has_images and any(map(self.erases, model.channels)):
             return Misfit("method", SINGLE.format(model.label))
@@ -105,17 +105,17 @@ def _listed(places: frozenset[Place]) -> str:
 
 def _whole(sites: tuple[Place, ...]) -> tuple[Place, ...]:
     if "sum" in sites and {"input", "recurrent"} & set(sites):
-        raise PydanticCustomError("contradiction", "sum is both terms together; name it or them")
+        raise PydanticCustomError("contradiction", "sum is input and recurrent together; use sum alone, or the others")
     if len(set(sites)) < len(sites):
         raise PydanticCustomError("duplicate", "give every site once")
-    return tuple(sorted(sites, key=PLACES.index))  # their order means nothing, and must not change a fingerprint
+    return tuple(sorted(sites, key=PLACES.index))  # the order means nothing and must not change a fingerprint
 
 
 Sites = Annotated[tuple[Place, ...], AfterValidator(_whole)]
 
 
 class SiteMethod(Method):
-    """A normalization of summed inputs, at sites that one can choose."""
+    """Options of a normalization of summed inputs, at sites that the user can choose."""
 
     takes: ClassVar[frozenset[Place]] = frozenset({"input", "recurrent", "sum", "cell", "layer", "output"})
 
@@ -136,7 +136,7 @@ class SiteMethod(Method):
 
 
 def misplaced(sites: tuple[Place, ...], takes: frozenset[Place], model: Model) -> Misfit | None:
-    """A misfit if one of the sites is none of the model's."""
+    """Make a misfit for a site that the model does not have; None if the model has all sites."""
     for site in sites:
         if site not in model.places & takes:
             return Misfit("sites", f"{model.label} has no site '{site}'; use some of {_listed(model.places & takes)}")
@@ -144,7 +144,7 @@ def misplaced(sites: tuple[Place, ...], takes: frozenset[Place], model: Model) -
 
 
 class LayerMethod(Method):
-    """A normalization of feed-forward and convolutional layers, which no recurrent cell takes."""
+    """Options of a normalization of feed-forward and convolutional layers. Recurrent cells cannot use it."""
 
     takes: ClassVar[frozenset[Place]] = frozenset({"layer", "output"})
 

@@ -15,7 +15,7 @@ from normcore.spec.part import Misfit, contradiction
 
 
 class RecurrentBatchNorm(SiteMethod):
-    """Standardize each feature over the batch, with statistics of its own for every time step."""
+    """Standardize each feature over the batch, with separate statistics for every time step."""
 
     title: ClassVar[str] = "Recurrent batch normalization"
     beside_sites: ClassVar[frozenset[str]] = frozenset({"initial_state_noise"})

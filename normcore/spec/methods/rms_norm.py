@@ -12,7 +12,7 @@ from normcore.spec.models.model import Model
 
 
 class RMSNorm(SiteMethod):
-    """Divide the summed inputs of one case by their root mean square; nothing is centred."""
+    """Divide the summed inputs of each example by their root mean square. The mean is not subtracted."""
 
     title: ClassVar[str] = "Root mean square layer normalization"
     beside_sites: ClassVar[frozenset[str]] = frozenset({"bias_init"})

@@ -15,7 +15,7 @@ from normcore.spec.part import Misfit
 
 
 class WeightNorm(Method):
-    """Every row of W_x and W_h is g v / |v|: its length and its direction are trained apart."""
+    """Write every row of W_x and W_h as g v / |v|, so that its length g and its direction v are trained separately."""
 
     title: ClassVar[str] = "Weight normalization"
     citation: ClassVar[str] = "Salimans, Kingma 2016, arXiv:1602.07868, Eq. 2"

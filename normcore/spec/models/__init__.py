@@ -1,5 +1,5 @@
-"""The models one can ask for: a class of sizes and options each, in the module of its architecture;
-``normcore/models/`` implements them. A task says which of them it trains.
+"""Registry of the models. Each model is a class of sizes and options in the module of its architecture;
+``normcore/models/`` implements the model. A task says which model it trains.
 """
 
 from normcore.spec.models.model import Model

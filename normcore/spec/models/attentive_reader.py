@@ -9,12 +9,13 @@ from normcore.spec.models.model import Cost, Model, Place
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import Misfit
 
-MAPS = 6  # of states: two that are compared, two that are attended with, two and a third one of what is answered with
+MAPS = 6  # linear maps of states: one for the similarity, two for the attention, three for the answer
 
 
 class AttentiveReaderModel(Model):
-    """An LSTM that reads the text, one that reads the question, attention of the latter on the former, and a softmax
-    over the vocabulary. The place ``layer`` is each of the five maps around the attention, but for the similarity's."""
+    """Network that answers questions: an LSTM reads the text, another LSTM reads the question, the question attends to
+    the text, and a softmax over the vocabulary gives the answer. The place ``layer`` is five of the linear maps around
+    the attention: all except the map of the similarity."""
 
     architecture: ClassVar[str] = "attentive_reader"
     home: ClassVar[str] = "normcore.models.attentive_reader:AttentiveReader"
@@ -72,14 +73,14 @@ class AttentiveReaderModel(Model):
 
     @property
     def read_size(self) -> int:
-        """Numbers that the LSTMs give for each word."""
+        """Size of the output of an LSTM for each word."""
         return self.hidden_size * (2 if self.bidirectional else 1)
 
     def cost(self, words: int, passage: int, question: int) -> Cost:
         """Cost of an answer to a question of ``question`` words on a text of ``passage`` words.
 
         Args:
-            words: of the vocabulary.
+            words: number of words in the vocabulary.
         """
         reader, asker = (self.recurrent.cost(self.embedding_size, steps) for steps in (passage, question))
         assert reader is not None

@@ -12,8 +12,9 @@ Width = Annotated[int, Field(ge=1, le=4096)]
 class ConvNet(Model):
     """The network of Salimans and Kingma 2016 for CIFAR-10 (arXiv:1602.07868, Table 3 of its appendix), at any width.
 
-    Stages of 3x3 convolutions, each followed by 2x2 max pooling and dropout; then one 3x3 convolution without padding,
-    two 1x1 convolutions, the mean over all places, and a linear output. Leaky ReLU of slope 0.1.
+    A stage is some 3x3 convolutions, then 2x2 max pooling and dropout. After the stages come one 3x3 convolution
+    without padding, two 1x1 convolutions, the mean over all positions, and a linear output. Activations are leaky ReLU
+    of slope 0.1.
     """
 
     architecture: ClassVar[str] = "conv_net"
@@ -30,7 +31,7 @@ class ConvNet(Model):
     input_noise: float = Field(0.15, ge=0, description="Standard deviation of the noise added to training images.")
 
     def cost(self, shape: tuple[int, int, int], outputs: int) -> Cost:
-        """Cost of the classification of a square image of ``shape`` (C, H, W)."""
+        """Compute the cost of classifying a square image of ``shape`` (C, H, W) into ``outputs`` classes."""
         before, side, _ = shape
         parameters = products = 0
         kept = before * side**2

@@ -8,12 +8,12 @@ from normcore.spec.cells.lstm import LSTM
 from normcore.spec.models.model import Cost, Model, Place
 from normcore.spec.models.recurrent import RecurrentModel
 
-ATTENTION = 5  # numbers that place a grid of filters: two for its centre, its width, its stride, a strength
+ATTENTION = 5  # numbers that place a grid of filters: two for the centre, the width, the stride, the strength
 
 
 class DrawModel(Model):
-    """An LSTM that encodes and one that decodes, with selective attention. All weights start normal with a standard
-    deviation of 0.01, biases and states at 0."""
+    """Network with selective attention: one LSTM encodes the image, one LSTM decodes it. All weights start normal with
+    a standard deviation of 0.01, biases and states start at 0."""
 
     architecture: ClassVar[str] = "draw"
     home: ClassVar[str] = "normcore.models.draw:Draw"
@@ -44,7 +44,7 @@ class DrawModel(Model):
 
     @property
     def encoder_inputs(self) -> int:
-        """Numbers that the encoder reads at a step: two patches, and what the decoder had."""
+        """Size of the encoder's input at a step: two patches of the image, and the decoder's previous state."""
         return 2 * self.read_size**2 + self.hidden_size
 
     def cost(self, side: int) -> Cost:

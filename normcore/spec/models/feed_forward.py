@@ -9,7 +9,7 @@ from normcore.spec.models.model import Cost, Model, Place
 
 
 class FeedForward(Model):
-    """Fully connected layers with ReLU, He initialization; the output layer is linear."""
+    """Network of fully connected layers with ReLU and He initialization. The output layer is linear."""
 
     architecture: ClassVar[str] = "feed_forward"
     places: ClassVar[frozenset[Place]] = frozenset({"layer", "output"})
@@ -20,7 +20,7 @@ class FeedForward(Model):
     )
 
     def cost(self, inputs: int, outputs: int) -> Cost:
-        """Cost of the classification of a vector of ``inputs`` numbers."""
+        """Compute the cost of classifying a vector of ``inputs`` numbers into ``outputs`` classes."""
         sizes = (inputs, *self.hidden_sizes, outputs)
         products = sum(before * after for before, after in pairwise(sizes))
         return Cost(products + sum(sizes[1:]), products, sum(sizes))

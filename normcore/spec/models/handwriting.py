@@ -9,14 +9,14 @@ from normcore.spec.models.model import Cost, Model, Place
 from normcore.spec.models.recurrent import RecurrentModel
 
 LAYERS = 3
-POINT = 3  # numbers that tell a point: two offsets, and whether it is a stroke's last
-OF_GAUSSIAN = 3  # numbers that move one of the window's: its weight, its width, its advance
-OF_COMPONENT = 6  # numbers of a component of the mixture: its weight, two means, two deviations, a correlation
+POINT = 3  # numbers of a point: two offsets, and whether the point is the last of a stroke
+OF_GAUSSIAN = 3  # numbers of a Gaussian of the window: weight, width, advance
+OF_COMPONENT = 6  # numbers of a component of the mixture: weight, two means, two standard deviations, correlation
 
 
 class HandwritingModel(Model):
-    """Three LSTMs, of which the first one moves a soft window over the text and each reads the point, the window and
-    the layer below; a mixture density tells the next point from all three."""
+    """Network of three LSTM layers. The first layer moves a soft window over the text. Each layer reads the present
+    point, the window and the layer below. From all three layers a mixture density predicts the next point."""
 
     architecture: ClassVar[str] = "handwriting"
     home: ClassVar[str] = "normcore.models.handwriting:Handwriting"
@@ -48,7 +48,7 @@ class HandwritingModel(Model):
         return OF_COMPONENT * self.components + 1
 
     def cost(self, kinds: int, points: int) -> Cost:
-        """Cost of writing ``points`` points of a text with ``kinds`` kinds of characters."""
+        """Compute the cost of writing ``points`` points of a text, in an alphabet of ``kinds`` kinds of characters."""
         hidden = self.hidden_size
         inputs = [POINT + kinds, *(LAYERS - 1) * [POINT + kinds + hidden]]
         layers = [self.recurrent.cost(size, points) for size in inputs]

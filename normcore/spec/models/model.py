@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 from normcore.spec.part import Misfit, Part
 
 Place = Literal["input", "recurrent", "sum", "cell", "layer", "output", "attention"]
-"""Where a model has something to normalize: a recurrent cell's input term W_x x, its recurrent term W_h h, the sum of
-both, the cell that an LSTM reads out; the summed inputs of a hidden layer; those of the output layer; the comparison of
+"""Place in a model that can be normalized. In recurrent cells: ``input`` is the input's term W_x x, ``recurrent`` is
+the recurrent term W_h h, ``sum`` is the sum of both terms, ``cell`` is the cell that an LSTM reads out. ``layer`` is
+the summed inputs of a hidden layer, ``output`` the summed inputs of the output layer, ``attention`` the comparison of
 queries with keys."""
 
 
@@ -18,10 +19,10 @@ class Cost(NamedTuple):
     """Cost of a model without normalization.
 
     Attributes:
-        parameters: trained numbers.
+        parameters: number of trained parameters.
         products: multiply-accumulates of a forward pass over one example.
-        kept: numbers that a forward pass over one example keeps for the backward pass, at least; 0 if that is not
-            known.
+        kept: least count of numbers that a forward pass over one example keeps for the backward pass; 0 if the count is
+            not known.
     """
 
     parameters: int
@@ -29,20 +30,21 @@ class Cost(NamedTuple):
     kept: int = 0
 
     def flop_of_update(self, batch_size: int) -> int:
-        """Floating-point operations of an update: two a product, and twice as many again for the gradients."""
+        """Compute the floating-point operations of an update: two for each product of the forward pass, and twice as
+        many for the gradients."""
         return 6 * self.products * batch_size
 
 
 class Model(Part):
-    """An architecture: its sizes and options.
+    """Sizes and options of a model.
 
     Attributes:
-        architecture: names its module in ``normcore/models/``.
-        places: where it can be normalized.
-        usual: those of them that are normalized unless a spec says otherwise.
-        has_images: whether its layers have channels of more than one place.
-        feeds_back: whether what it makes of a step decides the next step's input, so that no sequence is known
-            beforehand.
+        architecture: name of the module in ``normcore/models/`` that implements the model.
+        places: places of the model that can be normalized.
+        usual: places that are normalized unless a spec says otherwise.
+        has_images: whether the layers of the model have channels with more than one position.
+        feeds_back: whether the output of a step decides the input of the next step, so that the input sequence is not
+            known beforehand.
     """
 
     architecture: ClassVar[str]
@@ -53,35 +55,37 @@ class Model(Part):
 
     @classmethod
     def kinds(cls) -> Mapping[str, type["Model"]]:
-        """The classes of this family by tag; of a model that comes in one kind, itself."""
+        """Return the classes of this family of models, by tag. A model that comes in one kind returns only itself."""
         return {cls.architecture: cls}
 
     @classmethod
     def kind_of(cls, written: Mapping[str, Any]) -> type["Model"] | None:
-        """The class of this family that options ask for; None if they name none that is known."""
+        """Return the class of this family that the options in ``written`` name; None if they name no known class."""
         return cls
 
     @classmethod
     def read(cls, value: Any) -> Self:
-        """The model of this family that a mapping describes.
+        """Make a model of this family from a mapping of options.
 
         Raises:
-            pydantic.ValidationError, PydanticCustomError: it describes none.
+            pydantic.ValidationError, PydanticCustomError: the options are not valid.
         """
         return cls.model_validate(value)
 
     def pointless(self, norm: Any) -> Misfit | None:
-        """An option that changes nothing with such a method, a ``Method``; see ``Method.pointless``."""
+        """Find an option that changes nothing with the method ``norm``, a ``Method``; None if there is no such option.
+        See ``Method.pointless``."""
         return None
 
     @classmethod
     def cell_kind(cls) -> "type[Model] | None":
-        """The cell of its recurrent networks, a ``RecurrentModel``; None if it has none."""
+        """Return the class of the cell in the model's recurrent networks, a ``RecurrentModel``; None if the model has
+        no recurrent network."""
         return None
 
     @property
     def recurrent(self) -> Any:
-        """The largest of its recurrent networks, a ``RecurrentModel``; None if it has none."""
+        """Largest recurrent network of the model, a ``RecurrentModel``; None if the model has no recurrent network."""
         return None
 
     @property
@@ -91,5 +95,5 @@ class Model(Part):
 
     @property
     def channels(self) -> tuple[int, ...]:
-        """Features or channels of each hidden layer that can be normalized, without those of recurrent cells."""
+        """Number of features or channels of each hidden layer that can be normalized, recurrent cells left out."""
         return ()

@@ -10,8 +10,9 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 class OrderEmbeddingModel(Model):
-    """A GRU that reads a caption, and a linear map of an image's features. Words and the GRU's input weights start
-    uniform in +-0.1, its recurrent ones orthogonal gate by gate."""
+    """Network that maps captions and images into one space: a GRU reads a caption, a linear map takes an image's
+    features. Word vectors and input weights of the GRU start uniform in +-0.1, recurrent weights orthogonal gate by
+    gate."""
 
     architecture: ClassVar[str] = "order_embedding"
     home: ClassVar[str] = "normcore.models.order_embedding:OrderEmbedding"
@@ -30,10 +31,10 @@ class OrderEmbeddingModel(Model):
         return GRU(hidden_size=self.hidden_size, recurrent_init="orthogonal_blocks", first_state="zeros")
 
     def cost(self, words: int, steps: int, features: int) -> Cost:
-        """Cost of embedding an image of ``features`` features and a caption of ``steps`` steps.
+        """Compute the cost of embedding an image of ``features`` features and a caption of ``steps`` steps.
 
         Args:
-            words: of the vocabulary.
+            words: number of words in the vocabulary.
         """
         reader = self.recurrent.cost(self.embedding_size, steps)
         assert reader is not None

@@ -1,4 +1,4 @@
-"""Recurrent networks: sizes and initialization that every cell has."""
+"""Recurrent networks: the sizes and the initialization, which are options of every cell."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, cast
@@ -9,10 +9,10 @@ from normcore.spec.models.model import Cost, Model
 
 
 class RecurrentModel(Model):
-    """Layers of one kind of cell. A subclass is a cell: see ``normcore.spec.cells``.
+    """Options of a recurrent network: layers of one kind of cell. Each subclass is a cell; see ``normcore.spec.cells``.
 
     Attributes:
-        gates: summed inputs a unit; None if the cost of the cell is not known.
+        gates: number of summed inputs for each unit; None if the cost of the cell is not known.
     """
 
     architecture: ClassVar[str] = "recurrent"
@@ -25,16 +25,17 @@ class RecurrentModel(Model):
     recurrent_init: Literal["orthogonal", "identity", "uniform", "orthogonal_blocks", "scaled_blocks", "normal"] = (
         Field(
             "orthogonal",
-            description="Recurrent weights: one orthogonal matrix over all gates; the identity in some blocks and"
-            " orthogonal in the others; or, as torch.nn initializes, all weights and each of torch's two biases (here"
-            " their sum) uniform in +-1 / sqrt(hidden_size); an LSTM adds forget_bias. orthogonal_blocks: each gate's"
-            " block by itself, and the input's weights uniform in +-0.1 (skip-thoughts); scaled_blocks: blocks of both"
-            " weights 0.05 times orthogonal where they are square, else uniform in +-sqrt(6 / (rows + columns + 1))"
-            " (the RBN authors' reader); normal: all weights, with standard deviation 0.01.",
+            description="Initial recurrent weights. orthogonal: one orthogonal matrix over all gates. identity: the"
+            " identity in some blocks, orthogonal in the others. uniform: as torch.nn, all weights and each of torch's"
+            " two biases (here their sum) uniform in +-1 / sqrt(hidden_size); an LSTM adds forget_bias."
+            " orthogonal_blocks: each gate's block orthogonal by itself, the input's weights uniform in +-0.1"
+            " (skip-thoughts). scaled_blocks: blocks of input's and recurrent weights 0.05 times orthogonal if square,"
+            " else uniform in +-sqrt(6 / (rows + columns + 1)) (the RBN authors' reader). normal: all weights normal"
+            " with standard deviation 0.01.",
         )
     )
     first_state: Literal["trained", "zeros"] = Field(
-        "trained", description="What h begins with: numbers that start at 0 and are trained, or 0 for good."
+        "trained", description="First value of h: numbers that start at 0 and are trained, or always 0."
     )
 
     @classmethod
@@ -68,17 +69,18 @@ class RecurrentModel(Model):
 
     @property
     def own_parameters(self) -> int:
-        """Trained numbers a unit besides those of the gates, such as its first state."""
+        """Number of trained parameters for each unit besides those of the gates, such as the unit's first state."""
         return int(self.first_state == "trained")
 
     @property
     def kept_of_step(self) -> int:
-        """Numbers a unit that a step keeps for the backward pass, at least: as the CPU's fused kernels do, which keep
-        the fewest. The sums of a cell of one gate follow from its output."""
+        """Least count of numbers that a step keeps for the backward pass, for each unit: as in the CPU's fused kernels,
+        which keep the fewest. The summed inputs of a single gate follow from the output, so they are not kept."""
         return 1 + (self.gates if self.gates and self.gates > 1 else 0)
 
     def cost(self, inputs: int, steps: int) -> Cost | None:
-        """Cost of the layers to read ``steps`` inputs, without a readout."""
+        """Compute the cost of reading ``steps`` inputs of ``inputs`` numbers each, without a readout; None if the cost
+        of the cell is not known."""
         if self.gates is None:
             return None
         directions = 2 if self.bidirectional else 1
@@ -93,7 +95,8 @@ class RecurrentModel(Model):
         return Cost(parameters, products, kept)
 
     def with_readout(self, inputs: int, steps: int, outputs: int, read: int) -> Cost | None:
-        """Cost of the layers and of a linear readout with ``outputs`` outputs, after ``read`` of the steps."""
+        """Compute the cost of the layers and of a linear readout with ``outputs`` outputs at ``read`` of the steps;
+        None if the cost of the cell is not known."""
         own = self.cost(inputs, steps)
         size = self.hidden_size * (2 if self.bidirectional else 1)
         return own and Cost(

@@ -1,4 +1,4 @@
-"""Sentence vectors from which the sentences around can be told."""
+"""Network for sentence vectors that predict the neighbouring sentences."""
 
 from typing import ClassVar
 
@@ -12,9 +12,9 @@ NETWORKS = 3  # an encoder and two decoders
 
 
 class SkipThoughtsModel(Model):
-    """A GRU that encodes a sentence and two that tell the one before and the one after, with the same words and the
-    same readout. Words, readout and the GRUs' input weights start uniform in +-0.1, recurrent ones orthogonal gate by
-    gate."""
+    """Network of three GRUs: one encodes a sentence, two predict the sentence before and the sentence after. All use
+    the same word vectors, and both predictions use the same readout. Word vectors, readout and input weights start
+    uniform in +-0.1, recurrent weights orthogonal gate by gate."""
 
     architecture: ClassVar[str] = "skip_thoughts"
     home: ClassVar[str] = "normcore.models.skip_thoughts:SkipThoughts"
@@ -33,10 +33,10 @@ class SkipThoughtsModel(Model):
         return GRU(hidden_size=self.hidden_size, recurrent_init="orthogonal_blocks", first_state="zeros")
 
     def cost(self, words: int, steps: int) -> Cost:
-        """Cost of three sentences of ``steps`` steps each.
+        """Compute the cost of one example: three sentences of ``steps`` steps each.
 
         Args:
-            words: of the vocabulary.
+            words: number of words in the vocabulary.
         """
         reader = self.recurrent.cost(self.embedding_size, steps)
         assert reader is not None

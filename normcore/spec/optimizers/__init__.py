@@ -1,5 +1,5 @@
-"""The optimizers one can ask for: a class of options each, in the module of its tag; ``normcore/training/optimizers/``
-implements them.
+"""Registry of the optimizers. Each optimizer is a class of options in the module of its tag;
+``normcore/training/optimizers/`` implements the optimizer.
 """
 
 from normcore.spec.optimizers.optimizer import Optimizer

@@ -6,6 +6,6 @@ from normcore.spec.optimizers.optimizer import Moments
 
 
 class Adam(Moments):
-    """Kingma and Ba 2015, with both bias corrections."""
+    """Adam of Kingma and Ba 2015, with both bias corrections."""
 
     name: Literal["adam"] = "adam"

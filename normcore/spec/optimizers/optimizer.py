@@ -13,7 +13,7 @@ class Optimizer(Part):
 
     @property
     def kept(self) -> int:
-        """Numbers that it keeps for each parameter; 0 if that is not known."""
+        """Count of numbers that the optimizer keeps for each parameter; 0 if the count is not known."""
         return 0
 
 

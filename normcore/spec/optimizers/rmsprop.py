@@ -8,7 +8,7 @@ from normcore.spec.optimizers.optimizer import Optimizer
 
 
 class RMSProp(Optimizer):
-    """The RMSProp of Blocks, which trained RBN's pixel tasks: lr g / max(sqrt(v), 1e-5)."""
+    """RMSProp as in the library Blocks, which trained RBN's pixel tasks. The step is lr g / max(sqrt(v), 1e-5)."""
 
     name: Literal["rmsprop"] = "rmsprop"
     decay: float = Field(0.9, ge=0, lt=1, description="Weight of the old squared gradient.")

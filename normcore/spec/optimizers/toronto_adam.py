@@ -1,4 +1,4 @@
-"""Adam as the code of LN's models has it."""
+"""Adam as in the authors' code of two models of the LN paper."""
 
 from typing import Literal
 
@@ -6,6 +6,6 @@ from normcore.spec.optimizers.optimizer import Moments
 
 
 class TorontoAdam(Moments):
-    """Adam as the code of order-embedding and skip-thoughts has it: its bias corrections fade within a few steps."""
+    """Adam as in the code of order-embedding and skip-thoughts. The bias corrections fade within a few steps."""
 
     name: Literal["toronto_adam"] = "toronto_adam"

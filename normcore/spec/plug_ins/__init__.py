@@ -1,1 +1,1 @@
-"""Plug-ins: classes of other packages. Each is checked before it is let in, and named where it fails later."""
+"""Plug-ins: classes of other packages. A class is checked before it is used. A later error names the class."""

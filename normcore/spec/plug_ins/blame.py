@@ -1,4 +1,4 @@
-"""Blame for errors in plug-ins: the parts of a spec that other packages bring."""
+"""Search for the plug-in that caused an error: the parts of a spec that other packages bring."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,11 +20,11 @@ REGISTRIES: tuple[tuple[tuple[str, ...], Any], ...] = (
     (("model", "cell"), CELLS),
     (("training", "optimizer", "name"), OPTIMIZERS),
 )
-"""Where a spec names a class, and the registry that has it."""
+"""Fields of a spec that name a class, each with the registry of the class."""
 
 
 class Brought(NamedTuple):
-    """A part of a spec that another package brings."""
+    """Part of a spec that another package brings: its path, its tag, and the package."""
 
     loc: tuple[str, ...]
     tag: str
@@ -33,10 +33,11 @@ class Brought(NamedTuple):
 
 @contextmanager
 def blamed(written: Mapping[str, Any]) -> Iterator[None]:
-    """Turn an error in the block into an error of the spec that names its plug-ins.
+    """Turn an error in the ``with`` block into an error of the spec that names the spec's plug-ins.
 
     Raises:
-        InvalidSpec: instead of that. An error where no other package has a part is ours, and raised as it is.
+        InvalidSpec: the block failed and the spec has plug-ins. Without plug-ins the fault is ours, and the error is
+            raised unchanged.
     """
     try:
         yield
@@ -47,12 +48,12 @@ def blamed(written: Mapping[str, Any]) -> Iterator[None]:
         if not parts:
             raise
         named = " or ".join(f"{part.tag}, of {part.package}," for part in parts)
-        told = f"{named} failed with these options: {in_words(error)}; choose others, or have the package mended"
+        told = f"{named} failed with these options: {in_words(error)}; choose others, or report it to the package"
         raise InvalidSpec([SpecError(parts[0].loc, told, "package_failed")]) from error
 
 
 def brought(written: Mapping[str, Any]) -> Iterator[Brought]:
-    """The parts that come from other packages."""
+    """Yield the parts of a spec that come from other packages."""
     for path, registry in _with_plug_ins():
         tag = _at(written, path)
         if isinstance(tag, str) and tag not in registry.ours and tag in registry:
@@ -61,7 +62,8 @@ def brought(written: Mapping[str, Any]) -> Iterator[Brought]:
 
 @cache
 def _with_plug_ins() -> tuple[tuple[tuple[str, ...], Any], ...]:
-    """Registries that have plug-ins. Mostly there are none, and every submitted spec asks."""
+    """Return the entries of ``REGISTRIES`` that have plug-ins. The result is cached, because every submitted spec asks
+    for it."""
     return tuple((path, registry) for path, registry in REGISTRIES if len(registry) > len(registry.ours))
 
 

@@ -1,7 +1,7 @@
-"""Check of a class of another package: is it complete, and does each profile resolve?
+"""Check of a class from another package: the class is complete, and each of its profiles resolves.
 
-The package is trusted otherwise; whoever installs it runs its code. What fails later is refused with the package's
-name: see ``blame``.
+Otherwise the package is trusted: whoever installs a package runs its code. A later error is reported with the name of
+the package: see ``blame``.
 """
 
 import json
@@ -34,10 +34,10 @@ SOME_RUN = "run_" + "0" * 26
 
 
 def check(kind: type[Part]) -> None:
-    """Use a class as the service will.
+    """Check a class of a plug-in: use it as the service will.
 
     Raises:
-        Unfit: it cannot be used; the message says why.
+        Unfit: the class cannot be used; the message says why.
     """
     declared = {name for base in kind.__mro__ for name in getattr(base, "__class_vars__", ())}
     missing = sorted(name for name in declared if not hasattr(kind, name))
@@ -88,7 +88,7 @@ def _check_task(kind: type[Benchmark] | type[Analysis]) -> None:
 
 
 def _resolve(kind: type[Task], tag: str, profile: str) -> ExperimentSpec:
-    """Resolve the spec of a task that is not registered yet."""
+    """Resolve the spec of a task with one of its profiles. The task need not be registered."""
     run = {"run": SOME_RUN} if issubclass(kind, TrainedAnalysis) else {}
     spec = completed(kind, {"task": {"name": tag, "profile": profile, **run}})
     spec["task"] = kind.model_validate(spec["task"])
@@ -97,10 +97,10 @@ def _resolve(kind: type[Task], tag: str, profile: str) -> ExperimentSpec:
 
 @contextmanager
 def _blaming(what: str) -> Iterator[None]:
-    """Turn any error in the block into an error of the class, which begins with ``what``.
+    """Turn any error in the ``with`` block into ``Unfit``, with a message that begins with ``what``.
 
     Raises:
-        Unfit: something was raised.
+        Unfit: the block raised an error.
     """
     try:
         yield

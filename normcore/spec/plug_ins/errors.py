@@ -4,22 +4,23 @@ from traceback import format_exception_only
 
 
 class UnusablePlugIn(UserWarning):
-    """A package offers a class that cannot be used; it is left out."""
+    """Warning: a package offers a class that cannot be used. The class is left out."""
 
 
 class PlugInWithTorch(UserWarning):
-    """A package imports torch with its options; it is used, but the API and the scheduler then hold torch."""
+    """Warning: a package imports torch in the module of its options. Its class is used, but then the API and the
+    scheduler have torch in their memory, too."""
 
 
 class Unfit(Exception):
-    """Reason why a class cannot be used, in words."""
+    """Error: a class of a plug-in cannot be used. The message says why."""
 
 
 class CannotRun(Exception):
-    """A package's implementation cannot be imported; the message names the package and the class."""
+    """Error: the implementation of a plug-in cannot be imported. The message names the package and the class."""
 
 
 def in_words(error: BaseException) -> str:
-    """An error on one line, with its class unless it is one of ours."""
+    """Write an error on one line, with the name of its class unless it is ``Unfit``."""
     said = str(error) if isinstance(error, Unfit) else "".join(format_exception_only(error))
     return " ".join(said.split())

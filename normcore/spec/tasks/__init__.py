@@ -1,4 +1,4 @@
-"""The benchmarks one can ask for: a class of options and profiles each; ``normcore/tasks/`` implements them.
+"""Registry of the benchmarks. Each benchmark is a class of options and profiles; ``normcore/tasks/`` implements it.
 
 A package of yours adds a task by an entry point in the group ``normbench.tasks``: see ``examples/``.
 """

@@ -16,14 +16,14 @@ WRONG = Metric("error_rate", "", "minimize", "that of always naming the same ent
 WORDS = {"cnn": 65_830, "cnn_sample": 5_000, "novels": 20_000}
 """About how many a vocabulary has that is not cut short."""
 TEST_QUESTIONS = {"cnn": 3_198, "cnn_sample": 10, "novels": 302}
-TEXT, QUESTION = {"four_sentences": 150, "full": 780}, 20  # words on average, of CNN's
+TEXT, QUESTION = {"four_sentences": 150, "full": 780}, 20  # average numbers of words in CNN's
 FEWEST = {"cnn": 300_000, "cnn_sample": 100, "novels": 5_000}
 """Training examples, at least."""
 
 
 class AttentiveReader(Benchmark):
-    """Questions on a text: which entity fills the blank. The text is cut to the four sentences that match the
-    question best; entities are renamed for every batch.
+    """Answer questions on a text: find the entity that fills the blank. The text is cut to the four sentences that
+    match the question best; entities are renamed for every batch.
     """
 
     title: ClassVar[str] = "Attentive reader"

@@ -1,4 +1,4 @@
-"""Base class of benchmarks: the models that it trains, its metrics, and the rule that selects a trained model."""
+"""Base class of benchmarks: the models to train, the metrics, and the rule that selects a trained model."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -13,18 +13,18 @@ from normcore.spec.task import Kind, Task
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The first model with the best validation value of this metric is tested."""
+    """Rule of selection: the first model with the best validation value of ``metric`` is tested."""
 
     metric: Metric
 
 
 @dataclass(frozen=True, slots=True)
 class LastMean:
-    """The models of the last evaluations are tested, and the mean of their values counts.
+    """Rule of selection: the models of the last evaluations are tested, and the mean of their test values counts.
 
     Attributes:
-        evaluations: how many.
-        all_tested: whether the models of all other evaluations are tested too, for their curve alone.
+        evaluations: number of the last evaluations.
+        all_tested: whether the models of all other evaluations are tested, too, only to draw a curve.
     """
 
     evaluations: int
@@ -35,10 +35,10 @@ class Benchmark(Task):
     """A task that a model is trained on.
 
     Attributes:
-        metrics: of the validation and test data; the first one ranks.
-        selection: whose test value counts.
+        metrics: metrics on validation and test data; the first metric ranks.
+        selection: rule that chooses the model whose test value counts.
         validates_with: the statistics that batch norms use on validation data: the minibatch's, or the population's.
-        shown_only: options that decide what pictures show, and no number.
+        shown_only: options that change pictures, but no number.
     """
 
     kind: ClassVar[Kind] = "training"
@@ -50,39 +50,41 @@ class Benchmark(Task):
     shown_only: ClassVar[frozenset[str]] = frozenset()
 
     def misfit(self, model: Model) -> Misfit | None:
-        """The option of a model that does not go with this task, and what to do; None if all do."""
+        """Find an option of a model that does not fit this task, and what to write instead; None if all options fit."""
         return None
 
     def pointless(self, model: Model, norm: Method) -> Misfit | None:
-        """An option of the task that could be trained with but to no purpose; see ``Method.pointless``."""
+        """Find an option of the task that is valid but pointless; None if there is no such option. See
+        ``Method.pointless``."""
         return None
 
     def cost(self, model: Model) -> Cost | None:
-        """Cost of one example for a model without normalization; None if it is unknown."""
+        """Compute the cost of one example for a model without normalization; None if the cost is not known."""
         return None
 
     def least_cost(self, model: Model) -> Cost | None:
-        """Least cost of one example for a model without normalization; None if it is unknown."""
+        """Compute the least cost of one example for a model without normalization; None if the cost is not known."""
         return self.cost(model)
 
     def least_examples(self) -> int | None:
-        """Least number of training examples; no batch is larger. None if examples are made as needed."""
+        """Return the least number of training examples, which also limits the size of a batch; None if examples are
+        made as needed."""
         return None
 
     def test_items(self, metric: str) -> int | None:
-        """Number of test items that the metric counts. The metric has no finer resolution than one item.
+        """Return the number of test items that a metric counts. The metric cannot resolve less than one item.
 
         Returns:
-            None of a metric that counts nothing, and where the number is not known before the data are read.
+            None for a metric that does not count items, and if the number is not known before the data are read.
         """
         return None
 
     @classmethod
     def metric(cls) -> Metric:
-        """The one that ranks."""
+        """Return the metric that ranks."""
         return cls.metrics[0]
 
     @classmethod
     def measures(cls, name: str) -> Metric | None:
-        """The metric of this name."""
+        """Return the metric of this name; None if the task does not measure it."""
         return next((metric for metric in (*cls.metrics, LOSS) if metric.name == name), None)

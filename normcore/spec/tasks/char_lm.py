@@ -14,17 +14,17 @@ from normcore.spec.part import contradiction
 from normcore.spec.task import Need, Profile
 from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
-SYMBOLS = {"ptb": 50, "text8": 27, "text8_prefix": 27}  # of corpora whose alphabet no version of anything changes
+SYMBOLS = {"ptb": 50, "text8": 27, "text8_prefix": 27}  # of corpora with a fixed alphabet
 CHARACTERS = {"pydoc": 300_000, "ptb": 5_000_000, "text8": 90_000_000}
 """Of training text, at least; of other corpora they are not known before the text is read."""
-FEWEST_SYMBOLS = 2  # of a text whose alphabet is not known before it is read
-FEWEST_EXAMPLES = 3  # that a text must hold
+FEWEST_SYMBOLS = 2  # for a text with an alphabet that is not known before the text is read
+FEWEST_EXAMPLES = 3  # examples that a text must hold
 LSTM = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal", "forget_bias": 1.0}
 ADAM = {"optimizer": {"name": "adam", "lr": 2e-3}, "clip_norm": 1.0}
 
 
 class CharLM(Benchmark):
-    """Predict the next character; the test text is read as one sequence."""
+    """Predict the next character of a text. The test text is read as one sequence."""
 
     title: ClassVar[str] = "Character language model"
     citation: ClassVar[str] = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.2"
@@ -109,10 +109,10 @@ class CharLM(Benchmark):
         return self
 
     def check_lengths(self, train: int, valid: int) -> None:
-        """Check that texts of these lengths, in characters, hold enough examples.
+        """Check that a training text and a validation text of these lengths, in characters, hold enough examples.
 
         Raises:
-            ValueError: they do not.
+            ValueError: a text is too short.
         """
         length = self.sequence_length
         if train < 4 * length or valid < 2 * length:
@@ -122,7 +122,7 @@ class CharLM(Benchmark):
             )
 
     def test_items(self, metric: str) -> int | None:
-        """Predicted characters; the first one is given."""
+        """Return the number of characters of the test text that are predicted: all but the first character."""
         return self.test_chars - 1 if metric == ACCURACY.name and self.test_chars is not None else None
 
     def cost(self, model: Model) -> Cost | None:

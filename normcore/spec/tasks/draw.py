@@ -18,7 +18,8 @@ FEWEST = {"binarized_mnist": 50_000, "mnist_bits": 1_000, "digits": 1_000}
 
 
 class Draw(Benchmark):
-    """Encode binary images into latent numbers and paint them again; the variational bound is a test image's mean."""
+    """Encode binary images into latent numbers, and paint the images again. The metric is the variational bound, as a
+    mean over the test images."""
 
     title: ClassVar[str] = "DRAW: binary images"
     citation: ClassVar[str] = (

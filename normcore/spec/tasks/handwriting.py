@@ -28,7 +28,7 @@ FEWEST = {"iam_ondb": 5_000, "iam_ondb_packed": 100}
 
 
 class Handwriting(Benchmark):
-    """Say where the pen moves next, given the text; negative log-likelihood of a line."""
+    """Predict where the pen moves next, given the text. The metric is the negative log-likelihood of a line."""
 
     title: ClassVar[str] = "Handwriting synthesis"
     citation: ClassVar[str] = "Ba, Kiros, Hinton 2016, arXiv:1607.06450, section 6.5; Graves 2013, arXiv:1308.0850"

@@ -1,4 +1,4 @@
-"""Whole images, classified: what feed-forward and convolutional networks are compared on."""
+"""Classification of whole images, by feed-forward and by convolutional networks."""
 
 import math
 from typing import ClassVar, Literal
@@ -24,8 +24,8 @@ FEWEST = {"digits": 1_197, "mnist": 50_000, "cifar10": 40_000, "cifar10_subset":
 
 
 class ImageClassification(Benchmark):
-    """One image, one label. On validation and test data, batch norms use the population's statistics, averaged over
-    up to 10,000 training images."""
+    """Classify whole images. On validation and test data, batch norms use population statistics, averaged over up to
+    10,000 training images."""
 
     home: ClassVar[str] = "normcore.tasks.image_classification:ImageClassification"
     metrics: ClassVar[tuple[Metric, ...]] = (ERROR_RATE, ACCURACY)
@@ -50,7 +50,8 @@ class ImageClassification(Benchmark):
 
 
 class Feedforward(ImageClassification):
-    """Images as vectors of pixels, whose order does not matter to the model: training loss and test error by epoch."""
+    """Classify images as vectors of pixels. The order of the pixels does not matter to the model. The curves are
+    training loss and test error by epoch."""
 
     title: ClassVar[str] = "Permutation-invariant images"
     citation: ClassVar[str] = "Ba, Kiros, Hinton 2016, arXiv:1607.06450, section 6.6"
@@ -89,7 +90,7 @@ class Feedforward(ImageClassification):
 
 
 class Convnet(ImageClassification):
-    """Images through a convolutional network."""
+    """Classify images by a convolutional network."""
 
     title: ClassVar[str] = "Convolutional network"
     citation: ClassVar[str] = (
@@ -156,5 +157,5 @@ class Convnet(ImageClassification):
         return None
 
     def _left(self, model: ConvNet) -> int:
-        """Pixels of a row after all stages."""
+        """Compute how many pixels a row of the image has after all stages."""
         return SHAPES[self.dataset][1] >> len(model.stage_channels)

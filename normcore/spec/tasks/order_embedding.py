@@ -1,4 +1,4 @@
-"""Finding images by captions, and captions by images (LN section 6.1)."""
+"""Search of images by captions, and of captions by images (LN section 6.1)."""
 
 from typing import ClassVar, Literal
 
@@ -18,7 +18,7 @@ METRICS = (
     *(Metric(f"{of}_r{k}", "", "maximize", CHANCE, 0, 1) for of in ("image", "caption") for k in PLACES),
     *(Metric(f"{of}_mean_rank", "", "minimize", CHANCE, 1) for of in ("image", "caption")),
 )
-WORDS = {"coco_karpathy": 10_000, "flickr8k_1000": 2_000}  # about how many a vocabulary has
+WORDS = {"coco_karpathy": 10_000, "flickr8k_1000": 2_000}  # approximate size of the vocabulary
 TEST_IMAGES, CAPTIONS = {"coco_karpathy": 5_000, "flickr8k_1000": 100}, 5  # captions of each image
 FEATURES = {"coco_karpathy": 4096, "flickr8k_1000": 1000}
 STEPS = 12  # words of a caption on average, and its end
@@ -27,8 +27,8 @@ FEWEST = {"coco_karpathy": 100_000, "flickr8k_1000": 500}
 
 
 class OrderEmbedding(Benchmark):
-    """Order-violation of captions and images; how far up search finds what belongs together, in the mean of the test
-    data's folds. ``image_recall`` is the mean of the recalls at 1, 5 and 10 of images, which select the model."""
+    """Search images by captions and captions by images, sorted by their order-violation. Metrics are means over the
+    folds of the test data. ``image_recall``, the mean of the recalls at 1, 5 and 10 of images, selects the model."""
 
     title: ClassVar[str] = "Order-embeddings of images and captions"
     citation: ClassVar[str] = (
@@ -106,8 +106,8 @@ class OrderEmbedding(Benchmark):
         return FEWEST[self.dataset]
 
     def test_items(self, metric: str) -> int | None:
-        """Captions that look for their image, or images that look for their captions; a rest of the folds is left
-        out."""
+        """Return the number of searches: of captions that search their image, or of images that search their captions.
+        Images that do not fill a fold are left out."""
         if metric.endswith("mean_rank") or self.measures(metric) not in METRICS:
             return None
         images = TEST_IMAGES[self.dataset] // self.folds * self.folds

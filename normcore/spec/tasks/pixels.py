@@ -37,7 +37,7 @@ IN_ORDER = (
 
 
 class PixelSequence(Benchmark):
-    """One image, one pixel a step, one label after the last step."""
+    """Classify an image that is read one pixel at each step. The label is predicted after the last step."""
 
     home: ClassVar[str] = "normcore.tasks.pixel_sequences:PixelSequences"
     metrics: ClassVar[tuple[Metric, ...]] = (ACCURACY,)
@@ -72,7 +72,7 @@ class PixelSequence(Benchmark):
 
 
 class Permuted(PixelSequence):
-    """Pixels in one fixed random order."""
+    """Classify an image whose pixels are read in one fixed random order."""
 
     permutation_seed: int = Field(0, ge=0, lt=2**32, description="Draws the order, which all runs share.")
     legacy_index_map: bool = Field(
@@ -90,9 +90,10 @@ def _profile(
     task: Mapping[str, Any] = MappingProxyType({}),
     **training: Any,
 ) -> Profile:
-    """One LSTM layer, RMSProp and clipping as in RBN section 5.1; ``training`` holds what the size decides.
+    """Make a profile with one LSTM layer, and with RMSProp and clipping as in RBN section 5.1. ``training`` holds the
+    options that depend on the profile.
 
-    The text has RMSProp with "0.9 momentum"; the authors' code has a decay and no momentum, so 0.9 is the decay.
+    The paper has RMSProp with "0.9 momentum". The authors' code has a decay and no momentum, so 0.9 is the decay here.
     """
     return Profile(
         description=description,
@@ -115,8 +116,8 @@ def _profile(
 
 
 def mnist_profiles(order: str = "", **norm: Mapping[str, Any]) -> Mapping[ProfileName, Profile]:
-    """Profiles of the MNIST tasks; ``order`` says how methods come out at ``small``, ``norm`` holds more defaults per
-    method."""
+    """Make the profiles of an MNIST task. ``order`` is a sentence on the expected order of methods at ``small``;
+    ``norm`` holds more default options, by method."""
     norm = {"layer_norm": SPREAD_BIASES, "rms_norm": SPREAD_BIASES, **norm}
     paper: dict[str, Any] = {"hidden_size": 100, "recurrent_init": "identity", "lr": 1e-3, "batch_size": 100}
     return {
@@ -149,8 +150,8 @@ def mnist_profiles(order: str = "", **norm: Mapping[str, Any]) -> Mapping[Profil
 
 
 def digits_profiles(order: str = "", **norm: Mapping[str, Any]) -> Mapping[ProfileName, Profile]:
-    """Profiles of the digits tasks; ``order`` says how methods come out at ``small``, ``norm`` holds defaults per
-    method."""
+    """Make the profiles of a digits task. ``order`` is a sentence on the expected order of methods at ``small``;
+    ``norm`` holds default options, by method."""
     own: dict[str, Any] = {"recurrent_init": "orthogonal", "lr": 2e-3}
     return {
         "paper": _profile(
@@ -188,7 +189,7 @@ def digits_profiles(order: str = "", **norm: Mapping[str, Any]) -> Mapping[Profi
 
 
 class SequentialMNIST(PixelSequence):
-    """MNIST digits, 784 pixels from top left to bottom right, then the label."""
+    """Classify MNIST digits from 784 pixels, read one by one from top left to bottom right."""
 
     title: ClassVar[str] = "Sequential MNIST"
     citation: ClassVar[str] = RBN
@@ -199,7 +200,7 @@ class SequentialMNIST(PixelSequence):
 
 
 class PermutedMNIST(Permuted):
-    """MNIST digits, 784 pixels in one fixed random order, then the label."""
+    """Classify MNIST digits from 784 pixels, read one by one in one fixed random order."""
 
     title: ClassVar[str] = "Permuted MNIST"
     citation: ClassVar[str] = RBN
@@ -210,7 +211,7 @@ class PermutedMNIST(Permuted):
 
 
 class SequentialDigits(PixelSequence):
-    """The 8x8 digits of scikit-learn, 64 pixels from top left to bottom right, then the label."""
+    """Classify the 8x8 digits of scikit-learn from 64 pixels, read one by one from top left to bottom right."""
 
     title: ClassVar[str] = "Sequential digits"
     citation: ClassVar[str] = RBN + ", on the UCI digits (Alpaydin and Kaynak 1998)"
@@ -221,7 +222,7 @@ class SequentialDigits(PixelSequence):
 
 
 class PermutedDigits(Permuted):
-    """The 8x8 digits of scikit-learn, 64 pixels in one fixed random order, then the label."""
+    """Classify the 8x8 digits of scikit-learn from 64 pixels, read one by one in one fixed random order."""
 
     title: ClassVar[str] = "Permuted digits"
     citation: ClassVar[str] = RBN + ", on the UCI digits (Alpaydin and Kaynak 1998)"

@@ -20,13 +20,13 @@ METRICS = (
     Metric("sick_mse", "", "minimize", "the variance of the scores", 0),
     *(Metric(name, "", "maximize", HALF, 0, 1) for name in OPINIONS),
 )
-STEPS = 14  # words of a sentence on average, and its end
+STEPS = 14  # average number of words in a sentence, and one step for its end
 FEWEST = {"bookcorpus": 1_000_000, "gutenberg_books": 10_000}
 """Training examples, at least."""
 
 
 class SkipThoughts(Benchmark):
-    """Tell the sentences before and after from a sentence's vector; then, what else that vector is good for:
+    """Predict the sentences before and after a sentence from its vector. The vectors are then tested on other tasks:
     relatedness (SICK) and opinions (MR, CR, SUBJ, MPQA)."""
 
     title: ClassVar[str] = "Skip-thought vectors"

@@ -1,7 +1,7 @@
 """Optimizers, one file each.
 
-To add one, write its options in the module of its tag in ``normcore/spec/optimizers/``, a class of the same name in the
-module of its tag here, and a test. The class takes ``(options, parameters)``.
+A new optimizer needs three files: its options in ``normcore/spec/optimizers/``, a class of the same name in this
+package, and a test. Both modules are called like the optimizer's tag. The class takes ``(options, parameters)``.
 """
 
 from collections.abc import Iterable
@@ -14,5 +14,5 @@ from normcore.spec import optimizers as spec
 
 
 def build(options: spec.Optimizer, parameters: Iterable[nn.Parameter]) -> Optimizer:
-    """The optimizer that these options ask for."""
+    """Build the optimizer that ``options`` describe."""
     return cast(Optimizer, spec.OPTIMIZERS.implementation(options)(options, parameters))

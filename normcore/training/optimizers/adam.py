@@ -13,7 +13,7 @@ from normcore.training.optimizers.mean_squares import root_mean_squares
 
 
 class Adam(Eager):
-    """Adam (Kingma and Ba 2015, Algorithm 1), operation by operation that of ``torch.optim.Adam(foreach=True)``.
+    """Adam (Kingma and Ba 2015, Algorithm 1), with the same operations as ``torch.optim.Adam(foreach=True)``.
 
     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
     p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + eps).
@@ -24,7 +24,7 @@ class Adam(Eager):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """One update; there is no closure."""
+        """Update all parameters that have a gradient; ``closure`` is ignored."""
         for group in self.param_groups:
             parameters: list[Tensor] = [p for p in group["params"] if p.grad is not None]
             if parameters:
@@ -42,6 +42,6 @@ class Adam(Eager):
         torch._foreach_addcdiv_(parameters, mean, rms, -lr_t)
 
     def _corrected(self, rms: list[Tensor], t: int, lr: float, beta1: float, beta2: float) -> float:
-        """The learning rate of update t; ``rms`` is corrected in place."""
+        """Apply Adam's bias correction at update ``t``: ``rms`` in place, and the learning rate, which is returned."""
         torch._foreach_div_(rms, math.sqrt(1 - beta2**t))
         return lr / (1 - beta1**t)

@@ -13,12 +13,13 @@ _load_state_dict = inspect.unwrap(Optimizer.load_state_dict)
 
 
 class Eager(Optimizer):
-    """torch's base of optimizers without its ties to torch's compiler, which nothing here goes through.
+    """Base class of our optimizers: torch's ``Optimizer`` without the wrappers for torch's compiler.
 
-    At their first call these methods would import it: 1.4 s and 90 MB for every process that trains.
+    The compiler is not used here. torch's wrappers would import it at their first call: 1.4 s and 90 MB in every
+    process that trains.
 
     Attributes:
-        largest: no number in the gradients of the next step is larger; infinity if nobody knows.
+        largest: upper bound of the entries of the gradients at the next step; infinity if no bound is known.
     """
 
     largest: float = math.inf
@@ -28,7 +29,7 @@ class Eager(Optimizer):
     state_dict = inspect.unwrap(Optimizer.state_dict)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what ``state_dict`` gave; unlike torch, leave each number in the type that it was saved in."""
+        """Load a state that ``state_dict`` returned. Unlike in torch, each tensor keeps its saved dtype."""
         _load_state_dict(self, state_dict)
         numbers = chain.from_iterable(group["params"] for group in state_dict["param_groups"])
         parameters = chain.from_iterable(group["params"] for group in self.param_groups)
@@ -39,7 +40,7 @@ class Eager(Optimizer):
 
 
 def buffers(optimizer: Optimizer, parameters: list[Tensor], name: str) -> list[Any]:
-    """Buffers that the optimizer keeps for each parameter under this name; they start at zero."""
+    """Buffers called ``name`` in the optimizer's state, one for each parameter; new buffers are zero."""
     for p in parameters:
         if name not in optimizer.state[p]:
             optimizer.state[p][name] = torch.zeros_like(p)

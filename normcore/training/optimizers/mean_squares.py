@@ -1,4 +1,4 @@
-"""Running averages of squared gradients, which have twice the range of the gradients."""
+"""Running averages of squared gradients. The squares have twice the exponent range of the gradients."""
 
 import math
 
@@ -10,14 +10,14 @@ from normcore.training.optimizers.eager import Eager, buffers
 
 
 def root_mean_squares(optimizer: Eager, parameters: list[Tensor], decay: float, floor: float) -> list[Tensor]:
-    """sqrt(v), after v = decay v + (1 - decay) g^2 has taken in the gradients of the parameters.
+    """Update v = decay v + (1 - decay) g^2 with the parameters' gradients g, and return sqrt(v).
 
-    v is kept in the parameters' own type, and in float64 while squares are out of its range. A GPU, which nobody waits
-    for, always keeps it in their type: there, as in torch, v becomes infinite and its parameter stops after a gradient
-    of 1e20 that is not clipped.
+    v has the dtype of the parameters, or float64 while squares are out of that dtype's range. On a GPU v always has the
+    parameters' dtype, as a check of the range would wait for the GPU. There, as in torch, v becomes infinite after an
+    unclipped gradient of 1e20, and the parameter stops changing.
 
     Args:
-        floor: roots that are much smaller need not be exact.
+        floor: roots much smaller than ``floor`` need not be exact.
     """
     gradients: list[Tensor] = [p.grad for p in parameters if p.grad is not None]
     own = gradients[0].dtype
@@ -39,7 +39,7 @@ def _is_out_of_range(largest: float, gradients: list[Tensor], mean_square: list[
         return True
     if not gradients[0].is_cpu:
         return False
-    if largest <= highest and mean_square[0].dtype == gradients[0].dtype:  # v is no larger than some g^2
+    if largest <= highest and mean_square[0].dtype == gradients[0].dtype:  # v is at most the largest g^2
         return False
     largest = max(math.sqrt(_greatest(mean_square)), _greatest(gradients))
     return highest < largest < math.inf

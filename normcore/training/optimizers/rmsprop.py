@@ -1,4 +1,4 @@
-"""RMSProp as Blocks has it."""
+"""RMSProp as implemented in Blocks."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,12 +14,12 @@ MIN_RMS = 1e-5
 
 
 class RMSProp(Eager):
-    """RMSProp as Blocks has it (mila-udem/blocks, ``algorithms.RMSProp``), which trained RBN's pixel tasks.
+    """RMSProp of Blocks (mila-udem/blocks, ``algorithms.RMSProp``). RBN's pixel tasks were trained with it.
 
     v = decay v + (1 - decay) g^2;  p = p - lr u,  where u = g / max(sqrt(v), 1e-5). With momentum,
     m = momentum m + u takes the place of u. v begins at zero, so the first step is lr / sqrt(1 - decay) everywhere.
 
-    Deviation from ``torch.optim.RMSprop``: the small number bounds the root from below, instead of being added.
+    Deviation from ``torch.optim.RMSprop``: the small number 1e-5 is a lower bound of the root; torch adds it.
     """
 
     def __init__(self, options: spec.RMSProp, parameters: Iterable[nn.Parameter]) -> None:
@@ -27,7 +27,7 @@ class RMSProp(Eager):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """One update; there is no closure."""
+        """Update all parameters that have a gradient; ``closure`` is ignored."""
         for group in self.param_groups:
             parameters: list[Tensor] = [p for p in group["params"] if p.grad is not None]
             if parameters:

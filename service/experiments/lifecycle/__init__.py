@@ -5,11 +5,12 @@
       │  └──cancel──▶ cancelled ◀─cancelled─┘
       └─release, defer, lose (attempt + 1)─┘      retry: failed, cancelled ──▶ queued (attempt + 1)
 
-``requests`` is for the API; ``claiming``, ``attempt`` and ``returning`` are for the workers; the scheduler uses
+``commands`` is for the API; ``claiming``, ``attempt`` and ``returning`` are for the workers; the scheduler uses
 ``returning`` and ``notifying``. ``lease``, ``history`` and ``states`` are shared by all.
 
-A run that somebody asked to cancel is never queued again: it is cancelled instead. Whoever changes several runs locks
-them first in the order of their ids, or skips those that others hold, so that no two transactions wait for each other.
+A run that somebody asked to cancel is never queued again: it is cancelled instead. A function that changes several runs
+first locks them in the order of their ids, or skips runs that other transactions have locked. So no two transactions
+wait for each other.
 
 Nothing here commits; the caller's transaction does. The caller sends notifications after the commit.
 """

@@ -1,4 +1,4 @@
-"""An attempt from its start to its end, as its worker reports it."""
+"""An attempt from its start to its end, as its worker reports it to the database."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -27,18 +27,18 @@ def start(
     measured: Sequence[Measured] = (),
     notes: Sequence[str] = (),
 ) -> None:
-    """Store what the training runs on and at which step it starts; delete measurements after that step.
+    """Store what the training runs on, and the step at which it starts; delete measurements after that step.
 
-    If it resumes from a later step than the attempt before, the run makes progress: the counts of losses and pauses
-    start at zero again. A run that resumes has had the kernels of its earlier attempts, too.
+    If the training resumes from a later step than the attempt before, the run makes progress: the counts of losses and
+    pauses start at zero again. The kernels of a run that resumes include the kernels of its earlier attempts.
 
     Args:
-        resumed_from: the step of the checkpoint that it resumes from, if there is one.
-        measured: the checkpoint's measurements, which may not be stored yet.
-        notes: which checkpoints could not be used, and why; kept in the run's history.
+        resumed_from: the step of the checkpoint that the training resumes from; None without a checkpoint.
+        measured: measurements in the checkpoint, which may not be stored yet.
+        notes: texts that say which checkpoints could not be used, and why; they go into the run's history.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     run = held_run(session, lease)
     progress = {"times_lost": 0, "times_deferred": 0} if (resumed_from or 0) > (run.resumed_from_step or 0) else {}
@@ -73,20 +73,20 @@ def record(
     phase: Phase | None = None,
     saved: int = 0,
 ) -> bool:
-    """Store measurements and progress and renew the lease; the same measurement again changes nothing.
+    """Store measurements and progress, and renew the lease. Storing the same measurement again changes nothing.
 
     Args:
-        step, seconds: how far the training is.
+        step, seconds: progress of the training: its updates, and their seconds.
         pace: steps per second, to estimate the time left.
-        phase: of the evaluation that is going on; None between evaluations.
-        saved: the step of the newest checkpoint. If it is later than the one that the attempt resumed from, the run
+        phase: phase of the evaluation that is going on; None between evaluations.
+        saved: the step of the newest checkpoint. If it is later than the step from which the attempt resumed, the run
             makes progress: the counts of losses and pauses start at zero again.
 
     Returns:
-        Whether somebody asked to cancel the run.
+        True if somebody asked to cancel the run.
 
     Raises:
-        LeaseLost: the run has moved on; nothing was stored.
+        LeaseLost: the run belongs to another attempt by now, or has ended; nothing was stored.
     """
     makes_progress = func.coalesce(Run.resumed_from_step, 0) < saved
     cancel_requested = session.execute(
@@ -119,14 +119,14 @@ def finish(
     timing: Mapping[str, Any] | None = None,
     machine: str | None = None,
 ) -> None:
-    """The training is complete, diverged or not. Called by ``service.results`` only.
+    """Store the end of a training that is complete, diverged or not. Called by ``service.results`` only.
 
     Args:
-        timing: see ``service.experiments.certificates``.
-        machine: that its certificate is of.
+        timing: seconds by purpose, with their certificate; see ``service.experiments.certificates``.
+        machine: the machine that the certificate is about.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     write(
         session,
@@ -143,10 +143,10 @@ def finish(
 
 
 def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
-    """The analysis is complete. Called by ``service.results`` only.
+    """Store the end of an analysis that is complete. Called by ``service.results`` only.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     write(
         session,
@@ -160,24 +160,24 @@ def finish_analysis(session: Session, lease: Lease, analysed: Analysed) -> None:
 
 
 def has_succeeded(session: Session, lease: Lease) -> bool:
-    """Tell if the run has succeeded with this very attempt."""
+    """Tell if the run has succeeded with this attempt."""
     succeeded = select(Run.id).where(Run.id == lease.run_id, Run.attempt == lease.attempt, Run.state == "succeeded")
     return session.scalar(succeeded) is not None
 
 
 def fail(session: Session, lease: Lease, error: str) -> None:
-    """The run failed, and would fail again in another attempt.
+    """Store that the run failed. It would fail again in another attempt.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     write(session, lease, state="failed", error=storable(error), **end_values())
 
 
 def cancelled(session: Session, lease: Lease) -> None:
-    """The worker stopped the run, because somebody asked to cancel it.
+    """Store that the worker stopped the run, because somebody asked to cancel it.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     write(session, lease, state="cancelled", **end_values())

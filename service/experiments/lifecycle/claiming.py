@@ -1,4 +1,4 @@
-"""A worker takes a run from the queue."""
+"""Claim of a run: a worker takes it from the queue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,10 @@ class Claim:
     """A run taken from the queue, with what a worker needs to train it.
 
     Attributes:
-        started_attempt, resumed_from: the last attempt that started training (0 if none did), and the step at which it
-            started. All measurements up to that step are stored; those of earlier attempts after it are deleted.
-        model: that an analysis of a trained model names; else None.
+        started_attempt, resumed_from: the last attempt that started training (0 if there is none), and the step at
+            which it started. All measurements up to that step are stored. Measurements of earlier attempts after that
+            step are deleted.
+        model: the trained model that the spec of an analysis names; else None.
     """
 
     lease: Lease
@@ -36,11 +37,11 @@ class Claim:
 def claim(
     session: Session, *, queues: Sequence[str], worker_id: str, lease_seconds: float, fused: bool = False
 ) -> Claim | None:
-    """Take the next run of these queues, if one waits; see ``service.experiments.turns`` for the order. Runs that need
-    more memory than the worker gives are left to workers that give enough.
+    """Take the next run of these queues if a run waits; see ``service.experiments.turns`` for the order. A run that
+    needs more memory than this worker gives is left to workers that give enough.
 
     Args:
-        fused: whether the worker has fused kernels; runs that need them are left to others if it has none.
+        fused: whether the worker has fused kernels. Without them it leaves the runs that need them to other workers.
     """
     fitting = memory.fitting(session, worker_id, lines_of(queues, fused=fused))
     for line in by_urgency(session, fitting):

@@ -18,10 +18,10 @@ RETRIED = update(rows_of(Run)).where(Run.id == bindparam("of_run")).values(notif
 
 
 def cancel(session: Session, experiment_id: str) -> None:
-    """Cancel queued runs at once; ask the workers to stop running ones.
+    """Cancel the queued runs of an experiment at once, and ask the workers to stop its running runs.
 
     Raises:
-        NotFound: no such experiment.
+        NotFound: there is no such experiment.
     """
     _require(session, experiment_id)
     cancel_all(session, of_experiment(experiment_id))
@@ -44,18 +44,20 @@ def cancel_all(session: Session, which: ColumnElement[bool]) -> None:
 
 
 def retry(session: Session, experiment_id: str) -> list[Notification]:
-    """Open a new attempt of every failed and cancelled run; it resumes from the last checkpoint. How the last attempt
-    ended is kept in the run's history.
+    """Open a new attempt of every failed and cancelled run of an experiment. The attempt resumes from the last
+    checkpoint. The run's history says how the attempt before ended.
 
     Raises:
-        NotFound: no such experiment.
+        NotFound: there is no such experiment.
     """
     _require(session, experiment_id)
     return retry_all(session, of_experiment(experiment_id))
 
 
 def retry_all(session: Session, which: ColumnElement[bool]) -> list[Notification]:
-    """Retry all runs that meet a condition. They take turns with others as the runs of one experiment do."""
+    """Retry all failed and cancelled runs that meet a condition. Together they take turns with other experiments, like
+    the runs of one experiment.
+    """
     ended = locked(session, which, Run.state.in_(("failed", "cancelled")))
     if not ended:
         return []

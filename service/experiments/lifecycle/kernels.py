@@ -1,7 +1,7 @@
-"""Kernels of a run: those of all attempts since it last began at the beginning.
+"""Kernels of a run: the kernels of all attempts since the run last started from the beginning.
 
-An attempt may resume on another worker, which has no fused kernels, or has them for other instructions. What was
-measured before the checkpoint is then of the one, what comes after it of the other, and the seconds are of both.
+An attempt may resume on another worker, which has no fused kernels, or has them for other instructions. Then
+measurements before the checkpoint are by one kernel and later ones by the other, and the run's seconds are by both.
 """
 
 from typing import Any
@@ -11,11 +11,11 @@ from service.experiments.tables import Run
 
 
 def had(run: Run, started: Started, *, resumes: bool) -> tuple[str | None, dict[str, Any], list[str]]:
-    """Columns of a run whose attempt has started: its kernels, written as of a model that has several.
+    """Kernels of a run whose attempt has started. Several kernels are written like those of a model that uses several.
 
     Returns:
-        The kernels; the attempt's environment, in which ``kernels`` says what all of them were compiled for; and for
-        the run's history, whether they are more than before.
+        The kernels; the attempt's environment, in which ``kernels`` says what all the kernels were compiled for; and
+            notes for the run's history, if there are more kernels than before.
     """
     environment = dict(started.environment)
     if not resumes:

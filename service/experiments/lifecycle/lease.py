@@ -1,4 +1,4 @@
-"""A worker's lease of a run, and writing while it holds. Rows are locked in the order of their ids, so that no two
+"""Lease of a run by a worker, and writes that need the lease. Rows are locked in the order of their ids, so that no two
 transactions wait for each other.
 """
 
@@ -15,7 +15,7 @@ from service.experiments.tables import Run
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A worker's right to write to a run, until it expires or the run moves on to another attempt."""
+    """A worker's right to write to a run, until the lease expires or the run goes to another attempt."""
 
     run_id: str
     attempt: int
@@ -23,19 +23,19 @@ class Lease:
 
 
 class LeaseLost(Exception):
-    """The run belongs to another attempt by now, or has ended; nothing was written."""
+    """The run belongs to another attempt by now, or has ended. Nothing was written."""
 
 
 def held(lease: Lease) -> tuple[ColumnElement[bool], ...]:
-    """The conditions that the lease's attempt still holds the run."""
+    """Conditions of a query that the lease's attempt still holds the run."""
     return Run.id == lease.run_id, Run.attempt == lease.attempt, Run.state == "running"
 
 
 def held_run(session: Session, lease: Lease) -> Run:
-    """The run of a lease, locked.
+    """Read and lock the run of a lease.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     found = locked(session, *held(lease))
     if not found:
@@ -44,7 +44,7 @@ def held_run(session: Session, lease: Lease) -> Run:
 
 
 def locked(session: Session, *conditions: ColumnElement[bool], skip_locked: bool = False) -> Sequence[Run]:
-    """Runs as they are now, locked until the commit, in the order of their ids."""
+    """Read runs as they are now, in the order of their ids, and lock them until the commit."""
     query = select(Run).where(*conditions).order_by(Run.id).with_for_update(skip_locked=skip_locked)
     return session.scalars(query.execution_options(populate_existing=True)).all()
 
@@ -53,7 +53,7 @@ def write(session: Session, lease: Lease, **values: Any) -> None:
     """Write to the run of a lease.
 
     Raises:
-        LeaseLost: the run has moved on; nothing was written.
+        LeaseLost: the run belongs to another attempt by now, or has ended; nothing was written.
     """
     written = session.execute(
         update(Run).where(*held(lease)).values(**values).execution_options(synchronize_session=False)
@@ -64,5 +64,5 @@ def write(session: Session, lease: Lease, **values: Any) -> None:
 
 
 def end_values() -> dict[str, Any]:
-    """Columns of every run that ends."""
+    """Values of the columns that change when a run ends."""
     return {"finished_at": utc_now(), "lease_expires_at": None, "worker_id": None}

@@ -1,4 +1,4 @@
-"""Notify workers again of runs whose notification seems lost."""
+"""Repeated notification of workers about runs whose first notification seems lost."""
 
 from collections.abc import Mapping
 
@@ -12,11 +12,12 @@ from service.queue import FUSED, Notification
 
 
 def notify_again(session: Session, *, idle: Mapping[str, int], after_seconds: float) -> list[Notification]:
-    """Notify workers again of queued runs whose message seems lost: workers are idle, and it was sent long ago.
+    """Notify workers again of queued runs whose message seems lost, because workers are idle and the message was sent
+    long ago.
 
     Args:
-        idle: how many idle workers listen to each queue; workers are notified of so many runs at most.
-        after_seconds: how long ago a run's last message must have been sent.
+        idle: number of idle workers that listen to each queue. At most this many runs of a queue are notified again.
+        after_seconds: least time since the last message about a run was sent.
     """
     notifications = []
     for queue, workers in idle.items():

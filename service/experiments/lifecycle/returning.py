@@ -1,4 +1,4 @@
-"""The ways back to the queue, each with a new attempt. A run that somebody asked to cancel is cancelled instead."""
+"""Ways of a run back to the queue, each with a new attempt. A run that somebody asked to cancel is cancelled."""
 
 import logging
 from typing import Any
@@ -16,27 +16,29 @@ from service.queue import Notification
 
 log = logging.getLogger(__name__)
 
-MAX_PAUSE_SECONDS = 60.0  # of a deferred run; the first pause is one second, each further one twice as long
+MAX_PAUSE_SECONDS = 60.0  # of a deferred run; the first pause is one second, each further pause twice as long
 
 
 def release(session: Session, lease: Lease, reason: str) -> Notification | None:
-    """The worker stops and gives the run back unfinished.
+    """Give the run back unfinished, because the worker stops.
 
     Returns:
-        The notification to send; None if the run was to be cancelled, and now is.
+        The notification to send; None if the run was cancelled, because somebody had asked for that.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     return _give_back(session, held_run(session, lease), lease, reason)
 
 
 def defer(session: Session, lease: Lease, reason: str) -> None:
-    """Something that the training needs does not work, such as a disk or a network: the run is queued again after a
-    pause. Each pause is longer than the last until the run writes a new checkpoint. The scheduler ends pauses.
+    """Queue the run again after a pause, because something that the training needs does not work, such as a disk or a
+    network.
+
+    Each pause is longer than the pause before, until the run writes a new checkpoint. The scheduler ends pauses.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     run = held_run(session, lease)
     pause = min(2.0 ** min(run.times_deferred, 30), MAX_PAUSE_SECONDS)
@@ -65,14 +67,14 @@ def end_pauses(session: Session) -> None:
 
 
 def lose(session: Session, lease: Lease, reason: str, *, max_attempts: int) -> Notification | None:
-    """The attempt broke off. The run is queued again, or fails if that happened ``max_attempts`` times without a new
-    checkpoint.
+    """Queue the run again, because its attempt broke off. The run fails if this happened ``max_attempts`` times without
+    a new checkpoint.
 
     Returns:
-        The notification to send; None if the run failed, or was to be cancelled and now is.
+        The notification to send; None if the run failed, or was cancelled because somebody had asked for that.
 
     Raises:
-        LeaseLost: the run has moved on.
+        LeaseLost: the run belongs to another attempt by now, or has ended.
     """
     run = held_run(session, lease)
     if not run.cancel_requested and run.times_lost + 1 >= max_attempts:
@@ -84,13 +86,13 @@ def lose(session: Session, lease: Lease, reason: str, *, max_attempts: int) -> N
 
 
 def take_back(session: Session, *, max_attempts: int) -> list[Notification]:
-    """Queue again the runs whose lease ran out: their worker is gone, or cannot reach the database."""
+    """Queue again the runs whose lease ran out, because their worker is gone or cannot reach the database."""
     expired = Run.lease_expires_at < epoch_now()
     return _take_back(session, expired, "worker {worker} stopped renewing its lease", max_attempts)
 
 
 def take_back_from(session: Session, worker_id: str, *, max_attempts: int) -> list[Notification]:
-    """Queue again the runs of this worker, which is known to be gone."""
+    """Queue again the run of a worker that is known to be gone."""
     return _take_back(session, Run.worker_id == worker_id, "worker {worker} ended", max_attempts)
 
 

@@ -1,4 +1,4 @@
 """The states of a run, in two groups."""
 
-WAITING = ("queued", "running")  # for its end
+WAITING = ("queued", "running")  # not ended yet
 ENDED = ("succeeded", "failed", "cancelled")

@@ -1,1 +1,1 @@
-"""Results that were measured elsewhere: shown on boards beside the measured ones, and in no statistic of theirs."""
+"""Results that were measured elsewhere. Boards show them, but no statistic of measured entries contains them."""

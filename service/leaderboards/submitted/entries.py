@@ -12,11 +12,12 @@ from service.leaderboards.submitted.tables import SubmittedResult
 def submitted_entries(
     results: Sequence[SubmittedResult], measured: Mapping[str, Sequence[RunResult]], metric: str, budget: int
 ) -> list[Entry]:
-    """
+    """Make entries of a board from submitted results.
+
     Args:
-        measured: of the board, by fingerprint.
-        metric: that which ranks.
-        budget: the board's.
+        measured: the board's runs that this service measured, by fingerprint.
+        metric: name of the metric that ranks.
+        budget: number of examples that a ranked training may see.
     """
     no_skill = no_skill_of(run for own in measured.values() for run in own)
     return [_entry(result, measured.get(result.fingerprint, ()), metric, budget, no_skill) for result in results]

@@ -1,4 +1,4 @@
-"""Example in the description of the API: a result of three seeds that was not measured here yet."""
+"""Example for the API's description: a submitted result of three seeds, which this service has not measured yet."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reads of submitted results, each held beside what was measured."""
+"""Reads of submitted results, each compared with the runs of this service."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -19,12 +19,14 @@ from service.leaderboards.tables import Entry
 from service.statistics.agreement import Agreement, agreement
 from service.statistics.values import Limits, Value, value, worth
 
-AT_ONCE = 200  # rows
+AT_ONCE = 200  # rows that are read in one go
 
 
 def result(session: Session, result_id: str) -> schemas.ResultOut:
-    """Raises:
-    NotFound: no such result.
+    """Read a submitted result.
+
+    Raises:
+        NotFound: there is no such result.
     """
     found = session.execute(_with_entries().where(SubmittedResult.id == result_id)).one_or_none()
     if found is None:
@@ -69,7 +71,7 @@ def on_board(session: Session, task: str, profile: str, problem: str, moment: da
     """Results that a board shows, the oldest first.
 
     Args:
-        moment: whose board it is; now if None.
+        moment: the moment at which the board is shown; None for now.
     """
     row = SubmittedResult
     query = select(row).where(row.task == task, row.profile == profile, row.problem == problem).order_by(row.id)
@@ -80,7 +82,7 @@ def on_board(session: Session, task: str, profile: str, problem: str, moment: da
 
 
 def counts(session: Session) -> Sequence[Row[str, str, str, dict[str, Any], int]]:
-    """Task, profile, problem and its options, and how many results stand there."""
+    """Count the results on each board, without withdrawn ones: task, profile, problem, options, number of results."""
     row = SubmittedResult
     return session.execute(
         select(row.task, row.profile, row.problem, row.options, func.count())
@@ -97,7 +99,9 @@ def problems(session: Session, task: str, profile: str) -> dict[str, Mapping[str
 
 
 def version(session: Session, task: str, profile: str) -> tuple[int, int]:
-    """Another one after each result that is submitted to a task's boards at this profile, or withdrawn."""
+    """Version of the results on a task's boards at this profile. It changes with each result that is submitted or
+    withdrawn.
+    """
     row = SubmittedResult
     counts = select(func.count(), func.count(row.withdrawn_at)).where(row.task == task, row.profile == profile)
     n_results, n_withdrawn = session.execute(counts).one()
@@ -105,7 +109,7 @@ def version(session: Session, task: str, profile: str) -> tuple[int, int]:
 
 
 def judged(row: SubmittedResult, measured: Sequence[RunResult]) -> Agreement:
-    """Compare a result with the runs that count of its fingerprint, each seed as it counts in a score."""
+    """Compare a submitted result with the measured runs of its fingerprint. Each seed counts as in a score."""
     direction, no_skill = BENCHMARKS[row.task].metric().direction, no_skill_of(measured)
     claimed = {seed: worth(value, direction, no_skill) for seed, value in seeds_of(row).items()}
     own = {run.seed: run.worth(direction) for run in measured}
@@ -113,12 +117,12 @@ def judged(row: SubmittedResult, measured: Sequence[RunResult]) -> Agreement:
 
 
 def seeds_of(row: SubmittedResult) -> dict[int, float]:
-    """Its values by seed."""
+    """Values of a submitted result, by seed."""
     return {one["seed"]: one["value"] for one in row.values}
 
 
 def estimate_of(row: SubmittedResult) -> Estimate:
-    """Its values, pooled as measured ones are."""
+    """Pool the values of a submitted result, as measured values are pooled."""
     pooled = estimate(value_of(row, None))
     assert pooled is not None, "there is a value at least"
     return pooled
@@ -128,7 +132,7 @@ def value_of(row: SubmittedResult, no_skill: float | None) -> Value:
     """Statistics of the result's values.
 
     Args:
-        no_skill: what a model gets that ignores its input, if runs of this service have told.
+        no_skill: value of a model that ignores its input; None if no run of this service has recorded it.
     """
     values, direction = list(seeds_of(row).values()), BENCHMARKS[row.task].metric().direction
     return value(values, 0, direction, no_skill, _limits(row))

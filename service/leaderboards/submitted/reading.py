@@ -27,14 +27,14 @@ AN_OBJECT = 'a result is an object, as {"task": …, "norm": …, "values": [{"s
 
 
 class Submitted(NamedTuple):
-    """A result that may be stored; the spec has its seeds."""
+    """A submitted result that passed all checks. Its spec has the seeds of its values."""
 
     spec: TrainingSpec
     evidence: Evidence
 
 
 def read(written: Any) -> Submitted:
-    """Check a result; the data of its task need not be at hand.
+    """Check a submitted result. The data of its task need not be on this machine.
 
     Raises:
         Invalid: with an error for every field that is wrong.
@@ -65,13 +65,13 @@ def read(written: Any) -> Submitted:
 
 
 def _unknown(name: Any) -> SpecError:
-    close = "they stand in values" if name == "seeds" else suggestion(name, FIELDS).strip()
+    close = "write each seed into values" if name == "seeds" else suggestion(name, FIELDS).strip()
     repair = close or f"choose from {', '.join(FIELDS)}"
     return SpecError((str(name),), f"unknown field; {repair}", "unknown_field")
 
 
 def _wrong(error: Any) -> SpecError:
-    """One of pydantic's errors about the evidence, with a repair."""
+    """Convert an error of pydantic about the evidence, and add what to write instead."""
     if error["type"] == "extra_forbidden":
         part = Provenance if error["loc"][0] == "provenance" else SeedValue
         return SpecError(error["loc"], f"unknown field; {choose(error['loc'][-1], part.model_fields)}", "unknown_field")
@@ -98,11 +98,13 @@ def _form(error: Any) -> str | None:
 
 
 def _unranked(spec: ExperimentSpec) -> Iterator[SpecError]:
-    """Why no board could show the result."""
+    """Errors of a spec for which there is no board."""
     if not isinstance(spec, TrainingSpec):
-        yield SpecError(("task", "name"), f"{spec.task.name} trains nothing and has no board", "no_board")
+        wrong = f"{spec.task.name} is an analysis and has no board; choose a task that trains"
+        yield SpecError(("task", "name"), wrong, "no_board")
     elif isinstance(spec.task, CharLM) and spec.task.file is not None and spec.task.sha256 is None:
-        yield SpecError(("task", "sha256"), "it is required of a file that need not be here; add it", "missing")
+        wrong = "it is required with task.file, because the file need not be here; add the SHA-256 of the file"
+        yield SpecError(("task", "sha256"), wrong, "missing")
 
 
 def _doubled(evidence: Evidence) -> Iterator[SpecError]:
@@ -116,7 +118,7 @@ def _doubled(evidence: Evidence) -> Iterator[SpecError]:
 def _secrets(provenance: Provenance) -> Iterator[SpecError]:
     for name, text in provenance.model_dump(exclude_none=True).items():
         if has_password(text):
-            wrong = "everybody sees it; leave out what stands before the @ of the address, as https://example.org/log"
+            wrong = "everybody can read it; leave out the name and password before the @, as https://example.org/log"
             yield SpecError(("provenance", name), wrong, "secret")
 
 

@@ -32,12 +32,12 @@ BODY = {
             **{part: reference(f"TrainingSpec/properties/{part}") for part in ("task", "model", "norm", "training")},
             **{name: reference(f"ResultOut/properties/{name}") for name in ("values", "provenance")},
         },
-        "description": "What is omitted of the specification comes from the profile.",
+        "description": "Omitted parts of the spec come from the profile.",
     },
     "example": verbatim(examples.WRITTEN),
 }
 RESULT_BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JSON, *YAML_TYPES), BODY)}}
-KNOWN_ALREADY = "Of an `Idempotency-Key` that was used before, or the same result again: the one that is known."
+KNOWN_ALREADY = "The stored result, if the `Idempotency-Key` was used before, or if the same result is submitted again."
 SUBMITTED: Responses = {
     200: {"model": ResultOut, **answers(examples.RESULT, description=KNOWN_ALREADY, headers=headers("Location"))[200]},
     **answers(examples.RESULT, status=201, description="The result, on its board.", headers=headers("Location")),
@@ -50,8 +50,8 @@ def submit_result(body: SpecBody, db: DatabaseDep, idempotency_key: parameters.I
     """Submit a result that was measured elsewhere: a spec, the test value of each seed, and where they come from.
 
     Boards show it as claimed until runs of this service with three or more other seeds agree, and no statistic of
-    measured entries contains it. The task's data need not be here. The same spec, values and provenance again are no
-    second result: the answer is the first."""
+    measured entries contains it. The task's data need not be here. If the same spec, values and provenance are
+    submitted again, the answer is the first result."""
     result, created = _store(db, read(body), digest(body), idempotency_key)
     return Response(
         result.model_dump_json(),
@@ -111,7 +111,7 @@ def list_results(
 
 @router.get("/{result_id}", responses=answers(examples.RESULT) | refusals(NotFound))
 def get_result(result_id: ResultId, db: DatabaseDep) -> ResultOut:
-    """A submitted result, and how it agrees with what was measured here."""
+    """A submitted result, and whether it agrees with the runs of this service."""
     with db.snapshot() as session:
         return queries.result(session, result_id)
 
@@ -121,7 +121,7 @@ def get_result(result_id: ResultId, db: DatabaseDep) -> ResultOut:
     responses=answers(examples.RESULT, description="The result, withdrawn.") | refusals(NotFound),
 )
 def withdraw_result(result_id: ResultId, db: DatabaseDep) -> ResultOut:
-    """Withdraw a result: boards no longer show it, but for those of an earlier moment."""
+    """Withdraw a result: boards no longer show it, except boards of an earlier moment."""
     with db.transaction() as session:
         storing.withdraw(session, result_id)
         return queries.result(session, result_id)

@@ -27,7 +27,7 @@ def _printable(text: str) -> str:
 
 
 def _address(text: str) -> str:
-    """The address as it was written, if it is one that a browser opens."""
+    """Check that a text is an address that a browser opens, and return the text unchanged."""
     try:
         _ADDRESS.validate_python(text)
     except ValidationError:
@@ -40,23 +40,23 @@ Address = Annotated[str, Form(r"^https?://\S{1,2000}$", AN_ADDRESS), AfterValida
 
 
 class SeedValue(Part):
-    """Value of a seed."""
+    """Test value of a seed."""
 
     seed: int = Field(ge=0, le=MAX_SEED)
     value: float = Field(description="The test value of the task's first metric.")
 
 
 class Provenance(Part):
-    """Origin of a result."""
+    """Origin of a submitted result: where to read about it, and its code and hardware."""
 
-    source: Address = Field(description="Where to read about it.")
-    code: Text | None = Field(None, description="What was run, as a commit.")
-    hardware: Text | None = Field(None, description="On what.")
-    note: Text | None = Field(None, description="What else to know.")
+    source: Address = Field(description="Address of a page about the result.")
+    code: Text | None = Field(None, description="The code that was run, such as a commit.")
+    hardware: Text | None = Field(None, description="The hardware that the result was measured on.")
+    note: Text | None = Field(None, description="Remark for readers of the result.")
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
-        """Read stored evidence, without the passwords that were accepted before they were refused."""
+        """Read a stored provenance. Passwords in it, which earlier versions accepted, are left out."""
         return cls(**{name: text and without_password(text) for name, text in stored.items()})
 
 
@@ -68,11 +68,11 @@ class Evidence(Part):
 
 
 class DifferenceOut(BaseModel):
-    """The claim's mean less that of the fresh seeds, by Welch's t; of a claim of one seed by Student's. No seed counts
-    as worse than a model that ignores its input, as in scores."""
+    """Mean of the claim minus mean of the fresh seeds, by Welch's t, or by Student's t for a claim of one seed. As in
+    scores, no seed counts as worse than a model that ignores its input."""
 
     mean: float
-    ci95: Interval | None = Field(description="Null where no value differs from its mean.")
+    ci95: Interval | None = Field(description="Null if the values have no spread.")
     p_value: float
 
 
@@ -85,13 +85,15 @@ class ResultOut(OfSpec):
         description="`claimed` until runs of this service with three or more other seeds agree (`confirmed`) or not"
         " (`disputed`)."
     )
-    problem: str = Field(description="What its board ranks, see `/v1/leaderboards`.")
-    budget: int = Field(description="Examples that each training may have seen.")
+    problem: str = Field(description="Id of the problem that the result's board ranks, see `/v1/leaderboards`.")
+    budget: int = Field(description="Number of examples that each training may have seen at most.")
     metric: str
     values: list[SeedValue]
     value: Estimate
-    fresh_seeds: list[int] = Field(description="Seeds of this spec that were measured here and are not the claim's.")
-    difference: DifferenceOut | None = Field(description="Null of fewer than three fresh seeds, or one claimed.")
+    fresh_seeds: list[int] = Field(description="Seeds of this spec that were measured here and are not among `values`.")
+    difference: DifferenceOut | None = Field(
+        description="Null for fewer than three fresh seeds, and for one claimed seed if the fresh seeds have no spread."
+    )
     provenance: Provenance
     created_at: datetime
     withdrawn_at: datetime | None

@@ -23,8 +23,8 @@ def store(
     """Store a result.
 
     Returns:
-        Its row, and whether it is new: the same key with the same request finds the first one, and so does the same
-        result unless that was withdrawn.
+        The row of the result, and whether the row is new. It is not new if the same key came with the same request
+        before, or if the same result is stored already and was not withdrawn.
 
     Raises:
         Conflict: the key was used with another request.
@@ -52,7 +52,7 @@ def store(
 
 
 def _same(session: Session, fingerprint: str, evidence: Mapping[str, Any]) -> SubmittedResult | None:
-    """The result on a board that says the same: spec, values in whatever order, and provenance."""
+    """Find a result on a board with the same spec, values (in any order) and provenance."""
     row = SubmittedResult
     rows = session.scalars(
         select(row).where(row.fingerprint == fingerprint, row.withdrawn_at.is_(None)).order_by(row.id)
@@ -66,17 +66,17 @@ def _content(values: Sequence[Mapping[str, Any]], provenance: Mapping[str, Any])
 
 
 def columns_of(spec: TrainingSpec) -> dict[str, Any]:
-    """Columns of a result that its spec decides."""
+    """Columns of a submitted result that follow from the spec."""
     columns = submission.columns_of(spec)
     del columns["setting"]
     return {**columns, "options": dict(problem_of(spec.task).options), "changes": changes(spec)}
 
 
 def withdraw(session: Session, result_id: str) -> None:
-    """Take a result off its board; one that was withdrawn before stays so.
+    """Take a result off its board. A result that was withdrawn before does not change.
 
     Raises:
-        NotFound: no such result.
+        NotFound: there is no such result.
     """
     if session.get(SubmittedResult, result_id) is None:
         raise NotFound(f"no result {result_id!r}")

@@ -1,4 +1,4 @@
-"""One row for each result that was submitted."""
+"""Table of submitted results: one row for each result."""
 
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ class SubmittedResult(Base):
     profile: Mapped[str] = mapped_column(String(16))
     method: Mapped[str] = mapped_column(String(64))
     problem: Mapped[str] = mapped_column(String(16))
-    options: Mapped[dict[str, Any]] = mapped_column(Json)  # the task's, which make the problem
+    options: Mapped[dict[str, Any]] = mapped_column(Json)  # the task's options, which make the problem
     budget: Mapped[int] = mapped_column(BigInteger)  # examples that each training saw at most
     changes: Mapped[dict[str, Any]] = mapped_column(Json)
     spec_version: Mapped[int] = mapped_column(Integer)

@@ -66,7 +66,7 @@ def test_methods_of_a_board_stand_for_their_best_entries(api: str, db: Database)
     assert "rms_norm has no entry at permuted_digits smoke; methods with entries: " in normbench(
         "compare", "none", "rms_norm", *of, status=2
     )
-    assert "name the task on whose board it stands" in normbench("compare", "none", "layer_norm", status=2)
+    assert "name the task of its board" in normbench("compare", "none", "layer_norm", status=2)
 
 
 def test_it_says_for_which_pairs_p_was_corrected_and_what_the_others_show(api: str, db: Database) -> None:
@@ -81,7 +81,7 @@ def test_it_says_for_which_pairs_p_was_corrected_and_what_the_others_show(api: s
     like = trained(db, "weight_norm", [0.80, 0.82, 0.815], [10, 11, 12])
     assert "of the others no difference is shown\n" in normbench("compare", none, norm, like)
     two = normbench("compare", none, norm)
-    assert "p: of this pair alone\n" in two
+    assert "p: of one pair, not corrected\n" in two
     assert "of the others" not in two
 
 

@@ -152,7 +152,7 @@ def test_what_is_known_of_a_data_set_fits_80_columns_and_keeps_digests_whole(env
     for dataset in registry.DATASETS.values():
         for file in dataset.files:
             assert file.name in lines
-            digest = file.sha256 or "none is published; a run records that of your file"
+            digest = file.sha256 or "not published; a run records the SHA-256 of your file"
             assert any(line.split(maxsplit=1) == ["SHA-256", digest] for line in lines)
 
 

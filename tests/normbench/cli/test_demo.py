@@ -119,7 +119,7 @@ def test_ctrl_c_says_that_all_has_stopped_and_how_it_goes_on(tmp_path: Path) -> 
     _, told = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
     note, start = told.splitlines()[-2:]
-    assert note == f"note: stopped; what has begun is kept in {tmp_path} and goes on with"
+    assert note == f"note: stopped; the experiments are kept in {tmp_path}; to continue them:"
     assert start.endswith(f" -m normbench up --port {port}")
     assert "watch" not in told, "nobody is there to be watched"
 

@@ -63,7 +63,7 @@ def test_a_file_that_is_wrong_keeps_all_from_being_submitted_and_each_is_named(
     assert any(line.startswith(f"{tmp_path / 'method.yaml'}: norm.method: ") for line in told), told
     assert any(line.startswith(f"{tmp_path / 'method.yaml'}: seeds: ") for line in told), told
     assert f"{tmp_path / 'absent.yaml'}: No such file or directory" in told
-    assert f"{tmp_path / 'folder'} is a folder; name its files, as {tmp_path / 'folder'}/*.yaml" in told
+    assert f"{tmp_path / 'folder'} is a folder; name its files, such as {tmp_path / 'folder'}/*.yaml" in told
     for name in ("list.yaml", "empty.yaml", "nan.yaml"):
         assert any(line.startswith(f"{tmp_path / name}: ") for line in told), told
     assert any(line.startswith(f"{tmp_path / 'text.yaml'} is neither YAML nor JSON") for line in told), told

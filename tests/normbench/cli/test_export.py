@@ -120,7 +120,7 @@ def test_measurements_have_a_row_for_each_value(api: str, db: Database) -> None:
         (run, step, step / 100) for step in (10, 20, 30, 40)
     ]
     assert list(from_json("export", "measurements", run)) == ["valid.accuracy"]
-    assert "this takes a run" in normbench("export", "measurements", experiment["id"], status=2)
+    assert "this command takes a run" in normbench("export", "measurements", experiment["id"], status=2)
 
 
 @pytest.mark.parametrize("size", [2, 200])

@@ -104,8 +104,8 @@ def test_a_board_without_published_numbers_says_where_they_stand_though_it_is_em
     assert (result.exit_code, result.stdout) == (0, "")
     assert f"char_lm has no entries at {profile}" in result.stderr
     assert (
-        f"note: no paper has published numbers for this problem of char_lm at {profile}; they stand beside the problem"
-        " and the profile that they were measured on (--profile paper)\n"
+        f"note: no paper has published numbers for this problem of char_lm at {profile}; papers' numbers are on"
+        " the board of the problem and profile that they were measured on; try --profile paper\n"
     ) in result.stderr
     assert "no paper" not in CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", profile]).stderr
 
@@ -159,7 +159,7 @@ def test_methods_over_all_tasks_are_shown_with_what_is_left_out(api: str, db: Da
     result(db, "layer_norm", [0.8, 0.8], [10, 10])
     result(db, "none", [0.8, 0.8], [25, 25])
     shown = normbench("leaderboard", "overall", "--profile", "smoke")
-    assert shown.splitlines()[0].startswith("all tasks (smoke): updates to the target over the fastest's")
+    assert shown.splitlines()[0].startswith("all tasks (smoke): updates to the target, divided by the fastest method's")
     rows = [line.split() for line in shown.splitlines()]
     assert ["1", "layer_norm", "1.000", "1", "of", "1", "1.00x"] in rows
     assert ["2", "none", "0.500", "0", "of", "1", "2.50x"] in rows
@@ -167,5 +167,5 @@ def test_methods_over_all_tasks_are_shown_with_what_is_left_out(api: str, db: Da
     assert "Left out (no entries): " in shown
     assert from_json("leaderboard", "overall", "--profile", "smoke") == Client(api).overall(profile="smoke")
     told = normbench("leaderboard", "overall", "--best", "--baseline", "none", status=2)
-    assert "--baseline, --best: of a single task's board" in told
+    assert "--baseline, --best: only for the board of one task" in told
     assert "rank_by" in normbench("leaderboard", "overall", "--rank-by", "metric", status=2)

@@ -74,4 +74,4 @@ def test_what_has_not_succeeded_is_not_repeated(api: str, spec_file: Path) -> No
     with Client() as client, pytest.raises(Invalid):
         client.replay(run_id)
     assert len(from_json("status")) == 1
-    assert "is an experiment, and this takes a run" in normbench("replay", experiment["id"], status=2)
+    assert "is an experiment, but this command takes a run" in normbench("replay", experiment["id"], status=2)

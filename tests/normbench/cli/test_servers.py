@@ -113,4 +113,4 @@ def test_what_was_not_installed_is_named_with_its_extra(
 def test_a_device_that_is_none_is_refused_before_anything_starts(nobody: None) -> None:
     result = CliRunner().invoke(app, ["up", "--device", "gpu"])
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "'gpu' is no device" in result.stderr
+    assert "'gpu' is not a device" in result.stderr

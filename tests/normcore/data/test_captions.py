@@ -79,7 +79,7 @@ def test_what_is_wrong_with_an_image_is_named(other: dict[str, Any], message: st
         (b"[]", "d.json: expected an object with images"),
         (b'{"images": 3}', "d.json: expected an object with images"),
         (b'{"images": ' + 100_000 * b"[", "d.json: expected an object with images"),
-        (karpathy(), "d.json has 4 images, but there are features of 3"),
+        (karpathy(), "d.json has 4 images, but the features file has 3 rows"),
     ],
 )
 def test_what_is_wrong_with_a_file_of_captions_is_named(content: bytes, message: str) -> None:

@@ -55,7 +55,7 @@ def test_a_question_of_the_archive() -> None:
             ("@entity1\n\n@entity0:CNN\n@entity1", "Ada\n\n@entity0:CNN\nAda"),
             "line 10: expected an entity such as @entity7:Ada, received 'Ada:Ada'",
         ),
-        (("@entity1\n\n", "@entity1\n@entity2\n\n"), "line 8: expected one answer, received another"),
+        (("@entity1\n\n", "@entity1\n@entity2\n\n"), "line 8: expected one answer, received a second line"),
         (("@entity2 stay", "@entity3 stay"), "line 3: '@entity3' is not among the entities"),
         (("went away", "saw @entity77"), "line 5: '@entity77' is not among the entities"),
         (("@entity2:Bob", "Bob"), "line 11: expected an entity such as @entity7:Ada, received 'Bob'"),
@@ -152,7 +152,7 @@ def test_the_official_archive_is_read_by_split(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("cnn/questions/training/1.question", b"\xff\xfe", r"cnn.tgz: .*1.question is no UTF-8; get the archive anew"),
-        ("cnn/questions/dev/1.question", LONG, "dev/1.question is in none of training, validation, test"),
+        ("cnn/questions/dev/1.question", LONG, "dev/1.question is in none of the folders training, validation, test"),
         ("cnn/questions/test/1.question", b"nothing", r"cnn.tgz: cnn/questions/test/1.question: expected an address"),
     ],
 )

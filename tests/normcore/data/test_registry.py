@@ -98,7 +98,7 @@ def test_pinning_fills_in_the_digest_of_the_uncompressed_text(tmp_path: Path) ->
 
 def test_pinning_refuses_a_text_with_another_digest(tmp_path: Path) -> None:
     put(tmp_path, "text.txt", TEXT)
-    with pytest.raises(DatasetCorrupt, match=r"the spec asks for 0000.*; leave sha256 out, or put that text there"):
+    with pytest.raises(DatasetCorrupt, match=r"the spec asks for 0000.*; leave sha256 out, or put the text with that"):
         pin(spec_with_text(file="toy/text.txt", sha256="0" * 64), tmp_path)
 
 
@@ -107,7 +107,7 @@ def test_a_link_may_not_lead_out_of_the_data_sets_directory(tmp_path: Path) -> N
     inside.mkdir()
     (tmp_path / "secret.txt").write_bytes(TEXT)
     (inside / "link.txt").symlink_to(tmp_path / "secret.txt")
-    with pytest.raises(DatasetMissing, match="leads out of"):
+    with pytest.raises(DatasetMissing, match="lies outside"):
         pin(spec_with_text(file="link.txt"), inside)
 
 

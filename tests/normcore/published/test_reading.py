@@ -59,8 +59,8 @@ def test_a_row_is_of_the_problem_of_its_paper_and_of_that_of_its_authors_code(tm
         ("{model: LSTM, method: layernorm, values: {bits_per_char: 1.5}}", "method: unknown 'layernorm'; did you mean"),
         ("{model: LSTM, values: {bits_per_char: 1.5}}", "method"),
         ("{model: LSTM, method: none, values: {bits_per_char: 1.5}, updates: 0}", "updates"),
-        ("{model: LSTM, method: none, values: {bits_per_char: 1.5}, split: test}", "split: its group says it already"),
-        ("{model: LSTM, method: none, values: {bits_per_char: 1.5}, citation: Y}", "citation: it is made of"),
+        ("{model: LSTM, method: none, values: {bits_per_char: 1.5}, split: test}", "split: the row's group has this"),
+        ("{model: LSTM, method: none, values: {bits_per_char: 1.5}, citation: Y}", "citation: made from"),
     ],
 )  # fmt: skip
 def test_a_wrong_row_is_told_by_file_entry_and_field(row: str, said: str, tmp_path: Path) -> None:
@@ -99,5 +99,5 @@ def test_a_computed_number_says_in_a_note_how(tmp_path: Path, note: str) -> None
     if note:
         assert read(file).curves[0].provenance == "computed"
         return
-    with pytest.raises(InvalidPaper, match="say in note how it was computed"):
+    with pytest.raises(InvalidPaper, match="add a note that says how the numbers were computed"):
         read(file)

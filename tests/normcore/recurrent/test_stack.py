@@ -108,7 +108,7 @@ def test_lengths_that_are_no_tensor_are_an_error() -> None:
 def test_statistics_over_whole_sequences_take_no_pieces() -> None:
     network = recurrent("lstm", 3, 5, norm={"method": "sequence_batch_norm"})
     _, state = network(torch.randn(4, 2, 3))
-    with pytest.raises(ValueError, match=r"expected whole sequences.*pass them from the start, or use evaluation mode"):
+    with pytest.raises(ValueError, match=r"expected no state.*pass whole sequences from the start, or use evaluation"):
         network(torch.randn(4, 2, 3), state=state)
 
 
@@ -148,7 +148,7 @@ def test_lengths_that_do_not_fit_are_an_error(lengths: list[float], message: str
             "rnn has no site 'cell'; use some of input, recurrent, sum",
         ),
         ("gru", {"method": "recurrent_batch_norm", "sites": ["sum"]}, "gru has no site 'sum'"),
-        ("lstm", {"method": "layer_norm", "sites": ["sum", "input"]}, "sum is both terms together"),
+        ("lstm", {"method": "layer_norm", "sites": ["sum", "input"]}, "sum is input and recurrent together"),
         (
             "lstm",
             {"method": "recurrent_batch_norm", "sites": ["sum"], "carry": "normalized"},

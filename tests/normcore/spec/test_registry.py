@@ -389,7 +389,7 @@ UNUSABLE = [
     ("better", "{module}:Good", r'expected its field method: Literal\["better"\] = "better"'),
     ("tagless", "{module}:Tagless", r'expected its field method: Literal\["tagless"\]'),
     ("homeless", "{module}:Homeless", "home: expected the module that implements it"),
-    ("layer_norm", "{module}:Shadow", "there is one of that name already"),
+    ("layer_norm", "{module}:Shadow", "another class has this name already"),
 ]
 
 
@@ -434,7 +434,8 @@ def test_a_package_that_was_installed_after_the_registry_was_read_is_refused_wit
     install(good="{module}:Good")
     _installed.cache_clear()
     assert refusal(registry, "good") == (
-        "unknown 'good'; someones-methods 1.2 has it, which this process has not loaded; restart it (API and workers)"
+        "unknown 'good'; someones-methods 1.2 has it, but this process has not loaded it; restart the API and the"
+        " workers"
     )
     assert "choose from" in refusal(registry, "nowhere")
 

@@ -56,11 +56,11 @@ def test_what_an_analysis_does_not_have_is_not_offered() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("name: permuted_digits", 'name stands in it; write "task": {"name": "permuted_digits"}'),
-        ("name: my first run", 'name stands in it; write "task": {"name": "permuted_digits"}'),
+        ("name: permuted_digits", 'put name into task; write "task": {"name": "permuted_digits"}'),
+        ("name: my first run", 'put name into task; write "task": {"name": "permuted_digits"}'),
         ("tsk: {name: char_lm}", 'did you mean \'task\' by \'tsk\'? write "task": {"name": "char_lm"}'),
         ("task:{name: char_lm}", 'put a space after the colon, as "task": {"name": "permuted_digits"}'),
-        ("experiment: {task: {name: char_lm}}", "what stands in 'experiment' belongs at the top"),
+        ("experiment: {task: {name: char_lm}}", "move the content of 'experiment' to the top level"),
         ("spec: {task: {name: char_lm}}\ngrid: {norm.method: [none]}", "submit the file with `normbench sweep`"),
         ("seeds: [0]", 'add "task": {"name": "permuted_digits"}'),
     ],

@@ -269,7 +269,7 @@ def test_a_checkpoint_of_another_run_is_refused() -> None:
         run(tiny(), seed=1, checkpoint=kept)
     with pytest.raises(CorruptCheckpoint, match="fingerprint"):
         run(tiny(max_steps=8), checkpoint=kept)
-    with pytest.raises(CorruptCheckpoint, match="torn"):
+    with pytest.raises(CorruptCheckpoint, match="damaged"):
         run(tiny(), checkpoint=kept[:-10])
 
 

@@ -232,7 +232,7 @@ def test_what_cannot_be_compared_is_refused(client: TestClient, db: Database, tw
     none, norm = two
     other = trained(db, "none", [0.7], [10], task={"name": "sequential_digits", "profile": "smoke"})
     assert "of different boards" in refused(client, 422, none, other)
-    assert "give two or more that differ" in refused(client, 422, none, none)
+    assert "give two or more different fingerprints" in refused(client, 422, none, none)
     assert "no entry has a fingerprint that begins with 00000000" in refused(client, 404, none, "0" * 8)
     assert "expected one of the fingerprints" in refused(client, 422, none, norm, baseline=other)
     assert "did you mean 'valid.accuracy'" in refused(client, 422, none, norm, series="valid.acuracy")

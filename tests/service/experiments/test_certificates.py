@@ -80,7 +80,7 @@ def test_a_run_that_has_moved_is_contended_however_quiet_it_was(db: Database) ->
     submitted(db)
     certificate = ended(db, start=start(QUIET, moved=True))
     assert (certificate["contended"], certificate["moved"]) == (True, True)
-    assert certificate["reason"] == "it went on on another machine"
+    assert certificate["reason"] == "the run continued on another machine"
 
 
 def test_what_is_quiet_is_learnt_from_the_machines_earlier_runs(db: Database) -> None:

@@ -71,9 +71,9 @@ def test_it_is_refused_if_no_live_worker_can_train_it(
         join(db, f"wrk_{k}", fused, kind)
     whose = "" if device == "auto" else f" for {device}"
     if any(device in ("auto", kind) for kind, _ in workers):
-        told = f"no live worker{whose} has fused kernels; mend what a worker's log says is missing, or use auto"
+        told = f"no live worker{whose} has fused kernels; install what a worker's log says is missing, or use auto"
     else:
-        told = f"no live worker{whose}, so none has fused kernels; start one first, or use auto"
+        told = f"no live worker{whose}, so no fused kernels; start a worker first, or use auto"
     refused = [
         {
             "loc": ["training", "kernel"],

@@ -43,7 +43,7 @@ def test_a_list_can_be_narrowed_by_every_filter_and_by_several_at_once(client: T
         ("profile", "smal", "did you mean 'small'?"),
         ("state", "suceeded", "did you mean 'succeeded'?"),
         ("fingerprint", "0123abc", "give the first 8 or more characters of a fingerprint"),
-        ("label", "team", "give key:value, as team:vision"),
+        ("label", "team", "give key:value, such as team:vision"),
         ("cursor", "exp_1", "give `next_cursor` of the page before"),
     ],
 )

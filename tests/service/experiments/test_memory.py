@@ -90,7 +90,7 @@ def test_while_nobody_says_what_there_is_the_impossible_is_refused(client: TestC
     assert needs(model=impossible) > NO_MACHINE_HAS
     (refused,) = refusals(client, model=impossible)
     assert refused["loc"] == ["model", "hidden_size"]
-    assert "no worker is alive to say what it has, and the bound is 17,592 GB" in refused["msg"]
+    assert "no live worker says how much it has, so the limit is 17,592 GB" in refused["msg"]
 
 
 def test_a_worker_that_gives_more_or_less_from_now_on_says_so(client: TestClient, db: Database) -> None:

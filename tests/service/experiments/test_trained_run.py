@@ -90,7 +90,7 @@ def test_a_run_whose_spec_cannot_be_read_is_refused(client: TestClient, db: Data
     with db.transaction() as session:
         experiment = session.scalars(select(Experiment)).one()
         experiment.spec = {**experiment.spec, "norm": {"method": "of_a_package_that_is_gone"}}
-    assert "is a plug-in missing" in complaint(client, db, analysis("population_statistics", run_id))
+    assert "is a plug-in of its spec not installed" in complaint(client, db, analysis("population_statistics", run_id))
 
 
 def test_an_analysis_has_no_model_itself(client: TestClient, db: Database) -> None:

@@ -167,7 +167,7 @@ def test_numbers_that_json_lacks_are_named_by_their_paths(
     answer = shared_client.post(path, content=content, headers={"Content-Type": kind})
     assert answer.status_code == 422, answer.text
     told = {".".join(map(str, error["loc"])): error["msg"] for error in answer.json()["errors"]}
-    assert told == {loc: f"{number} is no finite number; give one that is" for loc, number in wrong.items()}
+    assert told == {loc: f"{number} is not a finite number; give a finite number" for loc, number in wrong.items()}
     assert {error["type"] for error in answer.json()["errors"]} == {"finite_number"}
 
 
@@ -179,11 +179,11 @@ def test_of_very_many_numbers_that_json_lacks_a_hundred_are_named(shared_client:
 
 TOO_LARGE: dict[str, tuple[bytes, int, str]] = {
     "values": (b'{"seeds": [' + b"0," * 30_000 + b"0]}", 413, "the body holds over 30,000 values"),
-    "levels": (b'{"norm": ' + b"[" * 50 + b"]" * 50 + b"}", 400, "the body has over 50 levels"),
+    "levels": (b'{"norm": ' + b"[" * 50 + b"]" * 50 + b"}", 400, "the body is nested over 50 levels deep"),
     "a text": (b'{"labels": {"a": "' + b"x" * 10_001 + b'"}}', 422, "labels.a: a text has 10,001 characters"),
     "a name": (b'{"labels": {"' + b"x" * 10_001 + b'": "a"}}', 422, "labels: a text has 10,001 characters"),
-    "a number": (b'{"seeds": [0, ' + b"9" * 309 + b"]}", 422, "seeds.1: Infinity is no finite number"),
-    "a number in YAML": (b"seeds: [0, 0x" + b"f" * 309 + b"]", 422, "seeds.1: Infinity is no finite number"),
+    "a number": (b'{"seeds": [0, ' + b"9" * 309 + b"]}", 422, "seeds.1: Infinity is not a finite number"),
+    "a number in YAML": (b"seeds: [0, 0x" + b"f" * 309 + b"]", 422, "seeds.1: Infinity is not a finite number"),
 }
 
 
@@ -205,7 +205,7 @@ def test_of_very_many_errors_a_hundred_are_listed_and_the_others_counted(shared_
         [more] = [error for error in errors if error["type"] == "more"]
         assert len(listed) >= 99
         assert more["loc"] == []
-        assert more["msg"] == f"that is enough; {unknown - 100:,} more errors are not listed"
+        assert more["msg"] == f"too many errors; {unknown - 100:,} more errors are not listed"
 
 
 def test_a_name_that_is_long_is_repeated_in_part(shared_client: TestClient) -> None:

@@ -42,7 +42,7 @@ def test_a_parameter_that_takes_one_value_is_not_given_two(shared_client: TestCl
     assert answer.status_code == 422
     [error] = answer.json()["errors"]
     assert (error["loc"], error["type"]) == ([name], "doubled_parameter")
-    assert "leave one" in error["msg"]
+    assert "keep one" in error["msg"]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def refused(body: Any) -> list[tuple[str, str]]:
     [
         ([], "", 'a sweep is an object, as {"spec": '),
         ({"grid": METHODS}, "spec", "it is required"),
-        ({"spec": SPEC}, "grid", "a sweep goes over something"),
+        ({"spec": SPEC}, "grid", "a sweep needs at least one field"),
         ({"spec": SPEC, "gird": METHODS}, "gird", "did you mean 'grid'?"),
         (posted({"norm.method": []}), "grid/norm.method", "give 1 or more"),
         (posted({"norm.method": "none"}), "grid/norm.method", "expected a list"),

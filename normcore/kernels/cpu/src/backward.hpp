@@ -1,4 +1,4 @@
-// The gradients of a cell over a sequence, from what its forward pass kept.
+// The gradients of a cell over a sequence, from what the forward pass saved.
 #pragma once
 
 #include <vector>
@@ -6,7 +6,7 @@
 #include "backward_line.hpp"
 #include "turned.hpp"
 
-// Steps whose gradients of summed inputs are collected, so that the weights' gradients are large products.
+// How many steps' gradients of summed inputs are collected, so that the gradients of the weights are large products.
 inline int steps_collected(int steps, int batch, int width) {
     const int rows = width < 1024 ? 320 : 768;
     return std::min(steps, std::max(1, rows / batch));
@@ -26,7 +26,7 @@ class Backward {
     Panels grad_hh, grad_ih;
     Turned h, x;
     Array own_recurrent, own_input, own_h, own_c;
-    const Gradients grads;  // of the products, for the steps of a chunk
+    const Gradients grads;  // gradients of the products W_h h and W_x x, for the steps of a chunk, and of the state
     Meeting meeting;
 
    public:
@@ -104,7 +104,7 @@ class Backward {
         }
     }
 
-    // W_h h of the steps of a chunk.
+    // Compute W_h h of the steps of a chunk again.
     void recur(int begin, int end, Range rows, Range panels) {
         for (int panel = panels.from; panel < panels.to; ++panel)
             for (int t = begin; t < end; ++t) {
@@ -113,13 +113,13 @@ class Backward {
             }
     }
 
-    // The gradients of a step's products, for those that they go into.
+    // Bring the gradients of a step's products into the columns of products, for the products that read them.
     void into_columns(int t, Range rows) {
         p.gates.into_columns(grads.recurrents.at(t, rows.from), rows.size(), p.gates.stride);
         if (!p.together) p.gates.into_columns(grads.inputs.at(t, rows.from), rows.size(), p.gates.stride);
     }
 
-    // What reaches the state before step t through W_h.
+    // Add the gradient that reaches the state before step t through W_h.
     void back(int t, Range rows, Range panels) {
         const Left d{grads.recurrents.at(t, rows.from), p.gates.stride, 1};
         for (int i = 0; i < panels.size(); ++i) {
@@ -142,7 +142,7 @@ class Backward {
         return {own.from * W, std::min(own.to * W, n)};
     }
 
-    // Add the gradients of both weights from the rows of a chunk that begins with a step.
+    // Add to the gradients of both weights, from the rows of a chunk; `begin` is the chunk's first step.
     void weights(int begin, int rows, Range panels, real* packed) {
         for (int panel = panels.from; panel < panels.to; ++panel) {
             const int column = panel * grad_hh.wide * W, vectors = grad_hh.vectors_of(panel);
@@ -156,13 +156,13 @@ class Backward {
         }
     }
 
-    // Columns of gradients, row after row.
+    // Copy some columns of the gradients, row after row.
     void pack(const real* from, int rows, int vectors, real* to) const {
         for (int m = 0; m < rows; ++m)
             for (int v = 0; v < vectors; ++v) store(to + (m * vectors + v) * W, load(from + ptrdiff_t(m) * p.gates.stride + v * W));
     }
 
-    // Add left d to a panel: left (n, rows), d (rows, columns of the panel).
+    // Add the product of `left` and `d` to a panel: left (n, rows), d (rows, columns of the panel).
     void add_product(const Turned& left, int n, int rows, const real* d, Panels& to, int panel) {
         const int vectors = to.vectors_of(panel);
         product(left.left(), n, rows, d, vectors * W, vectors, {to.of(panel), vectors * W}, to.of(panel), vectors * W);

@@ -1,22 +1,22 @@
-// The gradients of one step of a line, from those of the state after it; its gates are computed anew.
+// The gradients of one step of a line, from the gradients of the state after the step. The gates are computed again.
 #pragma once
 
 #include "cells.hpp"
 #include "prepared.hpp"
 
-// The gradients of parameters, laid out, over steps and examples: of few steps at a time, which are then added to a
-// total, as a sum of all of them one after the other would round away what is small beside it.
+// Sums of the gradients of parameters, laid out, over steps and examples. They are sums over few steps at a time, which
+// are then added to a total: one long sum over all steps would round small terms away.
 struct Sums {
-    Array input, recurrent;            // of the two terms, after their norms
-    Array input_gain, recurrent_gain;  // times the normalized values
-    Array inside;                      // of the input's term before its norm
+    Array input, recurrent;            // gradients of the two terms, after their norms
+    Array input_gain, recurrent_gain;  // the same, times the normalized values
+    Array inside;                      // gradients of the input's term before its norm
     Array cell, cell_gain;
 
     Sums(const Layout& gates, const Layout& units)
         : input(gates.width), recurrent(gates.width), input_gain(gates.width), recurrent_gain(gates.width),
           inside(gates.width), cell(units.width), cell_gain(units.width) {}
 
-    // Those of others, which begin anew.
+    // Add the sums of `other`, and set `other` to zero.
     void take(Sums& other, const Layout& gates, const Layout& units) {
         take(input, other.input, gates.width);
         take(recurrent, other.recurrent, gates.width);
@@ -34,14 +34,14 @@ struct Sums {
     }
 };
 
-// What lines read and write: gradients of W_h h and W_x x, and of the state that a step begins with. Products that
+// Gradients that lines read and write: of W_h h and W_x x, and of the state that a step begins with. Products that
 // were not saved are recomputed into the buffer of their gradient.
 struct Gradients {
     Steps recurrents, inputs, h, c;
 };
 
-// Room for a line: normalized cells, the gradients of cells before their norms, and gates, whose place the gradients
-// after the norm of W_h h take.
+// Working memory of a line: normalized cells, the gradients of cells before their norms, and gates. The gradients after
+// the norm of W_h h overwrite the gates.
 struct GradientScratch {
     Array c, read, gates;
     GradientScratch(int count, int of_gates)
@@ -112,7 +112,7 @@ class BackwardLine {
     }
 
    private:
-    // Where there is only padding the state stayed.
+    // In the padding the state did not change.
     INLINE void stay() {
         for (int j = 0; j < line.count; ++j) {
             store(dh_at + j * W, dh(j));
@@ -123,7 +123,7 @@ class BackwardLine {
         }
     }
 
-    // Through h' = o tanh(c' + shift), c' and the gates, all at once.
+    // Go back through h' = o tanh(c' + shift), c' and the gates, all at once.
     INLINE void without_norm() {
         for (int j = 0; j < line.count; ++j) {
             const real* gates = a + j * G * W;
@@ -144,7 +144,7 @@ class BackwardLine {
         }
     }
 
-    // Through h' = o tanh(gain n + shift), n the normalized c' (LN Eq. 22, RBN Eq. 16).
+    // Go back through h' = o tanh(gain n + shift), with n the normalized c' (LN Eq. 22, RBN Eq. 16).
     INLINE void outputs() {
         for (int j = 0; j < line.count; ++j) {
             vec term_x[G], term_h[G];
@@ -178,7 +178,7 @@ class BackwardLine {
         }
     }
 
-    // Through c' = f c + i g and the gates (LN Eq. 20, 21; RBN Eq. 14, 15).
+    // Go back through c' = f c + i g and the gates (LN Eq. 20, 21; RBN Eq. 14, 15).
     INLINE void cell() {
         for (int j = 0; j < line.count; ++j) {
             vec dc = load(scratch.read + j * W);
@@ -196,7 +196,7 @@ class BackwardLine {
         }
     }
 
-    // Through the state that follows from the gates of a cell without c (LN Eq. 4; 26 to 28).
+    // Go back through the state and the gates of a cell without c (LN Eq. 4; 26 to 28).
     INLINE void state() {
         for (int j = 0; j < line.count; ++j) {
             vec term_x[G], term_h[G], dx[G], dr[G], direct;
@@ -205,7 +205,7 @@ class BackwardLine {
             const vec dh_after = dh(j);
             cell.backward(is_there(j) ? dh_after : vec{}, load(h_from + j * line.usual, line.in(j)), term_h, dx, dr, direct);
             collect(j, dx, dr);
-            // Only the candidate's two gradients differ.
+            // The gradients of the two terms differ only for the candidate.
             if constexpr (!Cell::adds_terms) store(scratch.c + j * W, dx[G - 1]);
             store(dh_at + j * line.units, is_there(j) ? direct : dh_after);
         }
@@ -219,7 +219,7 @@ class BackwardLine {
         }
     }
 
-    // Through the norms of the summed inputs (LN Eq. 3, RBN Eq. 9), before which the products are.
+    // Go back through the norms of the summed inputs (LN Eq. 3, RBN Eq. 9), to the gradients of the products.
     INLINE void norms() {
         const bool before_h = normalizes && p.recurrent.normalized;
         const bool before_x = normalizes && p.input.normalized && !p.together;
@@ -281,7 +281,7 @@ class BackwardLine {
     INLINE vec gain_h(int j, int g) const { return load(p.recurrent.gain + of_gates + j * line.of_gates + g * W); }
     INLINE vec gain_x(int j, int g) const { return load(p.input.gain + of_gates + j * line.of_gates + g * W); }
 
-    // Over examples: whether this one has such a step.
+    // Tell if example j has this step. For lines over features this is always so here: `run` handles the padding.
     INLINE bool is_there(int j) const { return features || !mask || mask[j]; }
 
     INLINE vec dh(int j) const {
@@ -294,8 +294,8 @@ class BackwardLine {
                  : load(r.c0 + ptrdiff_t(row) * p.H + of_units + j * line.usual, line.in(j));
     }
 
-    // What the forward pass measured of the sums. Of few examples statistics are more than the sums are: they are not
-    // kept, but measured anew.
+    // Get the statistics of the sums that the forward pass measured. For few examples, the statistics are more numbers
+    // than the sums: they were not saved and are measured again.
     INLINE void measure(int index) {
         if constexpr (method == Method::batch_norm && !Cell::has_cell) {
             if (r.longest_h) {

@@ -1,13 +1,13 @@
-// One step of each cell, for one vector of units: what follows once the two terms of the summed inputs are there.
+// One step of each cell, for one vector of units, from the two terms of the summed inputs.
 //
-// x[] and h[] are the input's and the recurrent term of each gate, normalized, with their biases.
+// x[] and h[] are the input's term and the recurrent term of each gate, already normalized and with biases.
 #pragma once
 
 #include "vector.hpp"
 
 struct LSTM {
     static constexpr int gates = 4;  // i, f, g, o
-    static constexpr int block_of[] = {0, 0, 0, 0};  // which of them are normalized together
+    static constexpr int block_of[] = {0, 0, 0, 0};  // gates of the same block are normalized together
     static constexpr bool has_cell = true, adds_terms = true;
 
     vec i, f, g, o;
@@ -19,8 +19,8 @@ struct LSTM {
     // c' = f c + i g: LN Eq. 21, RBN Eq. 15
     INLINE vec cell(vec c) const { return f * c + i * g; }
 
-    // Gradients of the summed inputs of i, f and g, from that of c' = f c + i g: the other factor times sigmoid' =
-    // sigmoid (1 - sigmoid), or tanh' = 1 - tanh^2.
+    // Gradients of the summed inputs of i, f and g, from the gradient of c' = f c + i g: the other factor times
+    // sigmoid' = sigmoid (1 - sigmoid), or tanh' = 1 - tanh^2.
     INLINE static void backward(vec dc, vec i, vec f, vec g, vec c, vec (&d)[gates]) {
         d[0] = dc * g * (i * (1 - i));
         d[1] = dc * c * (f * (1 - f));
@@ -42,7 +42,8 @@ struct GRU {
     // h' = z h + (1 - z) n: LN Eq. 28
     INLINE vec state(vec h) const { return n + z * (h - n); }
 
-    // Gradients of both terms, from that of h' = z h + (1 - z) n; what of it goes to h directly is z times that.
+    // Gradients of both terms, from the gradient dh of h' = z h + (1 - z) n. `direct` is the part of the gradient of h
+    // that does not go through W_h: z dh.
     INLINE void backward(vec dh, vec h_before, const vec (&h)[gates], vec (&dx)[gates], vec (&dr)[gates], vec& direct) const {
         const vec dn = dh * (1 - z) * (1 - n * n);
         dx[0] = dr[0] = dn * h[2] * (r * (1 - r));

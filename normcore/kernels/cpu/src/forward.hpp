@@ -1,4 +1,4 @@
-// A cell over a sequence.
+// The forward pass of a cell over a sequence.
 #pragma once
 
 #include <vector>
@@ -6,7 +6,7 @@
 #include "forward_line.hpp"
 
 constexpr int LINES_IN_TURN = 8;
-constexpr int ROWS_OF_PROJECTION = 96;  // of x at least, for which a panel of W_x is loaded once
+constexpr int ROWS_OF_PROJECTION = 96;  // a panel of W_x is loaded once for at least this many rows of x
 
 template <class Cell, Method method>
 class Forward {
@@ -18,7 +18,7 @@ class Forward {
     const int chunk;  // steps that are projected at a time
     Buffers buffers;
     Array own_inputs, own_recurrents, own_cells, own_states;
-    Array squares;  // over examples: of each thread, at even and at odd steps, h^2 by example and lane
+    Array squares;  // batch norm: sums of h^2 of each thread, by example and lane, at even and at odd steps
     Meeting meeting;
 
    public:
@@ -51,14 +51,14 @@ class Forward {
     }
 
    private:
-    // All steps where the caller keeps them, or else the last few.
+    // Room for all steps if the caller keeps them, else for the last few steps.
     Steps room(Array& own, real* kept, int row, int steps) const {
         if (kept) return {kept, row, p.B, p.T};
         own = Array(size_t(steps) * p.B * row);
         return {own, row, p.B, steps};
     }
 
-    // What a thread works in whose lines are over features.
+    // Working memory of a thread whose lines are over features.
     struct Working {
         std::vector<Scratch> scratch;
         std::vector<Step> steps;
@@ -122,7 +122,8 @@ class Forward {
         }
     }
 
-    // h as the caller has it. Of rows that are not whole cache lines threads would share some, had each its columns.
+    // Write h in the caller's layout. Each thread writes whole rows: if each wrote some columns, threads would share
+    // cache lines.
     void output(int t, Range rows) const { p.usual(buffers.states.at(t), r.y + ptrdiff_t(t) * p.B * p.H, rows); }
 
     void column(int t, int group, Scratch& scratch, real* squares, real longest_h) {
@@ -135,7 +136,7 @@ class Forward {
         }
     }
 
-    // Of the state that step 0 begins with.
+    // Sum up h^2 of the state that step 0 begins with.
     void measure_state(int threads) {
         squares = Array(size_t(2) * threads * p.B * W);
         real* first = squares;

@@ -1,22 +1,22 @@
-// One step of a line, whose summed inputs are there.
+// One forward step of a line, from summed inputs that are already computed.
 #pragma once
 
 #include "cells.hpp"
 #include "prepared.hpp"
 
-// What lines read and write besides the parameters.
+// Buffers that lines read and write, besides the parameters.
 struct Buffers {
-    Steps inputs, recurrents, cells, states;  // W_x x, W_h h, c, and h: of step t at t, of the step before at t + 1
+    Steps inputs, recurrents, cells, states;  // W_x x, W_h h, c, and h: h after step t is at t, h before it at t + 1
 };
 
-// Room for the cells of a line, and its output gates.
+// Working memory for the cells c and the output gates of a line.
 struct Scratch {
     Array c, o;
     explicit Scratch(int count) : c(size_t(count) * W), o(size_t(count) * W) {}
 };
 
-// Its four parts are called one after the other. Over features, some lines take each part in turn, as the sums over a
-// line leave the processor waiting, which it does for several lines at once.
+// One step of a line. Its four parts are called one after the other. Over features, several lines take turns at each
+// part: the processor has to wait for the sums over a line, and can wait for several lines at once.
 template <class Cell, Method method>
 class ForwardLine {
     static constexpr int G = Cell::gates;
@@ -55,10 +55,10 @@ class ForwardLine {
           scratch(scratch),
           affine(affine) {}
 
-    // Over features: whether this example has no such step.
+    // Tell if the line's example does not have this step; only for lines over features.
     bool is_padding() const { return features && mask && !*mask; }
 
-    // Where there is only padding the state stays.
+    // In the padding the state does not change.
     void stay() {
         for (int j = 0; j < line.count; ++j) {
             store(h_after + j * line.units, load(h_before + j * line.units));
@@ -66,7 +66,7 @@ class ForwardLine {
         }
     }
 
-    // `longest_h`: of all examples, where statistics are over these.
+    // Measure the statistics of the sums. `longest_h`: largest |h| of all examples, if statistics are over examples.
     INLINE void measure(real longest_h) {
         vec size_h[G] = {}, size_x[G] = {};
         p.sizes_of(index, t, longest_h, size_h, size_x);
@@ -74,7 +74,7 @@ class ForwardLine {
         of_x = p.together ? Measured<G>::nothing() : measured(r.input, p.input, p.blocks, x, line, size_x);
     }
 
-    // The gates and, of an LSTM, c' (Eq. 21, 15); of the others the state that follows.
+    // Compute the gates and, for an LSTM, c' (Eq. 21, 15); for other cells, the new state.
     INLINE void gates(real* squares) {
         for (int j = 0; j < line.count; ++j) {
             vec term_x[G], term_h[G];
@@ -96,7 +96,7 @@ class ForwardLine {
         of_c = measured(r.cell, p.cell, Blocks<OfCell>{true}, scratch.c, fresh, {vec{}});
     }
 
-    // h' = o tanh(norm(c')): Eq. 22, 16. `squares`: where h^2 is added up, over examples.
+    // Compute h' = o tanh(norm(c')): Eq. 22, 16. `squares`: where h^2 is added up, if statistics are over examples.
     INLINE void outputs(real* squares) {
         for (int j = 0; j < line.count; ++j) {
             const ptrdiff_t at = of_units + j * line.of_units;

@@ -1,5 +1,5 @@
-// The functions that Python calls. `build.py` says what NORMBENCH_CELL (LSTM, GRU or RNN), NORMBENCH_ROUNDING,
-// NORMBENCH_BUILT and NORMBENCH_FLOAT64 are.
+// The functions that Python calls. `build.py` defines NORMBENCH_CELL (LSTM, GRU or RNN), NORMBENCH_ROUNDING,
+// NORMBENCH_BUILT and NORMBENCH_FLOAT64.
 #include "backward.hpp"
 #include "forward.hpp"
 
@@ -27,7 +27,7 @@ void backward(const Recurrence& r) {
     }
 }
 
-// Null, or what went wrong.
+// Run a pass; return null, or a message that says what went wrong.
 const char* told(void (*pass)(const Recurrence&), const Recurrence& r) {
     try {
         pass(r);
@@ -44,12 +44,12 @@ extern "C" {
 const char* normbench_forward(const Recurrence* r) { return told(forward, *r); }
 const char* normbench_backward(const Recurrence* r) { return told(backward, *r); }
 
-// What this object was compiled for, and by what compiler.
+// The instruction set and the compiler of this object.
 const char* normbench_built() { return NORMBENCH_BUILT __VERSION__; }
 
-// From one example's summed inputs to the next's, as they are kept for backward.
+// Distance from one example's summed inputs to the next example's, as they are saved for backward.
 int64_t normbench_stride(int64_t hidden) { return Layout(hidden, Cell::gates).stride; }
 
-// Units in a padded state.
+// Number of units in a padded state.
 int64_t normbench_padded(int64_t hidden) { return up_to_vector(hidden); }
 }

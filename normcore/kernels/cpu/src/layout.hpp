@@ -1,9 +1,9 @@
-// How summed inputs lie in memory: W units after W units, and of these one gate after the other, so that what one
-// vector of the state is computed from stands side by side. Where H is no multiple of W, the last lanes hold zeros, or
-// of gradients finite numbers that meet zeros in the weights.
+// Layout of summed inputs in memory: groups of W units, and in each group one gate after the other. So all that one
+// vector of the state is computed from stands side by side. If H is not a multiple of W, the last lanes hold zeros; in
+// gradients they may hold finite numbers, which are multiplied by zeros in the weights.
 //
-// Products leave those out: their columns are the same, but that the gates of the last group follow each other without
-// lanes between them, where that saves a vector or more.
+// Products leave these lanes out: their columns are the same, except that the gates of the last group follow each other
+// without unused lanes between them, if that saves a vector or more.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 #include "product.hpp"
 
-// Zeros at first, at the beginning of a cache line.
+// An array of numbers that starts with zeros, at the beginning of a cache line.
 class Array {
    public:
     explicit Array(size_t size = 0) {
@@ -32,12 +32,12 @@ class Array {
 
 constexpr int up_to_vector(int n) { return (n + W - 1) / W * W; }
 
-// How far apart rows of this width stand: a power of two apart they would share a few cache sets.
+// Distance between rows of this width: at a distance of a power of two, the rows would share a few cache sets.
 constexpr int spread(int width) { return width % 256 ? width : width + 16; }
 
 struct Layout {
     int hidden, gates, groups, width, stride;
-    int columns;  // of products
+    int columns;  // number of columns in products
 
     Layout(int hidden, int gates)
         : hidden(hidden), gates(gates), groups(up_to_vector(hidden) / W), width(groups * gates * W) {
@@ -48,11 +48,11 @@ struct Layout {
     int units(int group) const { return std::min(W, hidden - group * W); }
     int at(int group, int gate) const { return (group * gates + gate) * W; }
 
-    // In products: how far apart a group's gates are, and where they begin.
+    // In products: the distance between a group's gates, and the column where a gate begins.
     int apart(int group) const { return columns < width && group + 1 == groups ? units(group) : W; }
     int column(int group, int gate) const { return at(group, 0) + gate * apart(group); }
 
-    // Rows whose last group is as in products, laid out, and back.
+    // Change rows from the columns of products to this layout, and back; only the last group changes.
     void lay_out(real* rows, int count, ptrdiff_t row) const {
         if (columns == width) return;
         const int n = apart(groups - 1);
@@ -69,7 +69,7 @@ struct Layout {
             for (int gate = 1; gate < gates; ++gate) store(last + gate * n, load(last + gate * W));
     }
 
-    // (G H) in the usual order, laid out.
+    // Copy numbers (G H) from the usual order to this layout; without numbers, `otherwise` for each unit.
     Array laid_out(const real* usual, real otherwise) const {
         Array out(width);
         for (int group = 0; group < groups; ++group)
@@ -87,10 +87,10 @@ struct Layout {
     }
 };
 
-// A right operand, cut into panels of columns that a product takes one at a time.
+// The right operand of a product, cut into panels of columns. A product takes one panel at a time.
 class Panels {
    public:
-    int depth, vectors, wide;  // wide: vectors of a panel, but for the last
+    int depth, vectors, wide;  // wide: vectors of each panel but the last
 
     Panels(int depth, int vectors, int wide)
         : depth(depth), vectors(vectors), wide(wide), data(size_t(depth) * vectors * W) {}
@@ -108,10 +108,10 @@ class Panels {
     Array data;
 };
 
-// The panels of a product that gives summed inputs: of an LSTM or GRU, W units; of an RNN, 4 W.
+// Vectors of a panel in products that give summed inputs. A panel has W units for an LSTM or GRU, 4 W for an RNN.
 inline int vectors_of_panel(int gates) { return gates == 1 ? 4 : gates; }
 
-// W' of W (G H, n), n deep.
+// Panels of the transposed weight W', from W (G H, n); their depth is n.
 inline Panels forwards(const real* weight, int n, const Layout& layout) {
     Panels out(n, layout.columns / W, vectors_of_panel(layout.gates));
     for (int group = 0; group < layout.groups; ++group)
@@ -128,7 +128,7 @@ inline Panels forwards(const real* weight, int n, const Layout& layout) {
     return out;
 }
 
-// The other way round: a gradient of the panels, as that of W (G H, n).
+// The inverse of `forwards`: copy the gradient of the panels to the gradient of W (G H, n).
 inline void from_forwards(const Panels& panels, const Layout& layout, real* weight) {
     const int n = panels.depth;
     for (int group = 0; group < layout.groups; ++group)
@@ -144,7 +144,7 @@ inline void from_forwards(const Panels& panels, const Layout& layout, real* weig
         }
 }
 
-// W (G H, n) itself, whose rows, in the order of columns, are the depth.
+// Panels of W (G H, n) itself. Its rows are the depth, in the order of the columns of products.
 inline Panels backwards(const real* weight, int n, const Layout& layout) {
     Panels out(layout.columns, up_to_vector(n) / W, TILE_VECTORS);
     for (int panel = 0; panel < out.count(); ++panel)

@@ -1,24 +1,24 @@
-// Norms of a line: of all features of one example (layer norm, RMS norm), or of one vector of features in all examples
-// (batch norm). Shapes: a line has `count` vectors of each of G gates, `step` apart.
+// Norms of a line. A line has all features of one example (layer norm, RMS norm), or one vector of features in all
+// examples (batch norm): `count` vectors of each of G gates, `gates` apart.
 #pragma once
 
 #include "recurrence.hpp"
 
-// Where the vectors of a line stand.
+// Where the vectors of a line stand in memory.
 struct Line {
     int count;
-    ptrdiff_t gates;           // from one vector of summed inputs to the next
-    ptrdiff_t units;           // the same of padded states
-    ptrdiff_t usual;           // the same of states as the caller has them
-    ptrdiff_t of_gates;        // the same of parameters of the summed inputs: 0 over examples
-    ptrdiff_t of_units;        // the same of parameters of the cell
-    int lanes, last_lanes;     // that hold units, in all vectors but the last, and in that
+    ptrdiff_t gates;           // distance from one vector of summed inputs to the next
+    ptrdiff_t units;           // the same distance in padded states
+    ptrdiff_t usual;           // the same distance in states in the caller's layout
+    ptrdiff_t of_gates;        // the same distance in parameters of the summed inputs: 0 over examples
+    ptrdiff_t of_units;        // the same distance in parameters of the cell
+    int lanes, last_lanes;     // lanes that hold units: in all vectors but the last, and in the last
     int in(int j) const { return j + 1 < count ? lanes : last_lanes; }
 };
 
 constexpr bool over_features(Method method) { return method != Method::batch_norm; }
 
-// What is measured along a line: the normalized value is (a - mean) rstd.
+// Statistics of a line: the normalized value is (a - mean) rstd.
 template <int G>
 struct Measured {
     vec mean[G], rstd[G];
@@ -29,7 +29,7 @@ struct Measured {
         return m;
     }
 
-    // Over features all lanes hold the same.
+    // Save the statistics for backward. Over features, all lanes hold the same number.
     template <Method method>
     INLINE void keep(real* to) const {
         for (int g = 0; g < G; ++g) {
@@ -59,20 +59,20 @@ struct Measured {
     }
 };
 
-// How many numbers a line's `keep` takes.
+// How many numbers `keep` saves for a line.
 template <Method method>
 constexpr int kept_of_line(int gates) {
     return 2 * gates * (over_features(method) ? 1 : W);
 }
 
-// Which of a cell's gates are normalized together: those that the paper has together, or each by itself.
+// Which gates of a cell are normalized together: the same as in the paper, or each gate by itself.
 template <class Cell>
 struct Blocks {
     static constexpr int G = Cell::gates;
     bool per_gate;
 
-    // Of sums for each gate, lane by lane if vectors, those over all features of its block, divided by `n` features a
-    // gate.
+    // Replace the sums of each gate (by lane, if they are vectors) by the mean over all features of the gate's block; a
+    // gate has `n` features.
     template <class Sum>
     INLINE void mean(Sum (&sums)[G], real n) const {
         if (per_gate) {
@@ -87,7 +87,7 @@ struct Blocks {
     }
 };
 
-// An LSTM's cell is normalized by itself.
+// Block of an LSTM's cell c, which is normalized by itself.
 struct OfCell {
     static constexpr int gates = 1;
     static constexpr int block_of[] = {0};
@@ -116,8 +116,8 @@ RARE Measured<G> in_float64(const real* a, Line line, Blocks<Cell> blocks, int h
     return m;
 }
 
-// LN Eq. 3: mean and variance over the features of each block; of RMS norm (Zhang and Sennrich, Eq. 4) the mean of
-// squares alone.
+// LN Eq. 3: mean and variance over the features of each block; for RMS norm (Zhang and Sennrich, Eq. 4) only the mean
+// of squares.
 template <Method method, class Cell, int G = Cell::gates>
 INLINE Measured<G> over_the_features(const real* a, const Line& line, const Blocks<Cell>& blocks, int hidden, real eps) {
     Measured<G> m = Measured<G>::nothing();
@@ -139,15 +139,15 @@ INLINE Measured<G> over_the_features(const real* a, const Line& line, const Bloc
     vec none = {};
     for (int g = 0; g < G; ++g) {
         m.rstd[g] = all(1 / std::sqrt(sums[g][0] + eps));
-        none += 0 * sums[g];  // NaN where a sum is no number
+        none += 0 * sums[g];  // NaN if a sum is infinite or NaN
     }
     return none[0] == 0 ? m : in_float64<method>(a, line, blocks, hidden, eps);
 }
 
-constexpr int ROUNDING = NORMBENCH_ROUNDING;  // of `normcore/norms/recurrent_batch_norm.py`
+constexpr int ROUNDING = NORMBENCH_ROUNDING;  // the same as in `normcore/norms/recurrent_batch_norm.py`
 
-// Mean and variance of `over_the_examples` in float64, of features whose sums or squares are infinite in float32. The
-// variance that is told may stay so. One of 0 is a feature's that does not vary.
+// Mean and variance of `over_the_examples` in float64, for features whose sums or squares are infinite in float32. The
+// variance `var` itself may stay infinite. A variance of 0 means that the feature does not vary.
 template <int G>
 RARE void in_float64(const real* a, Line line, double eps, Measured<G>& m, vec (&var)[G]) {
     for (int g = 0; g < G; ++g)
@@ -164,8 +164,8 @@ RARE void in_float64(const real* a, Line line, double eps, Measured<G>& m, vec (
         }
 }
 
-// RBN Eq. 9: mean and variance over the examples of each feature. A feature that does not vary by more than rounding
-// explains, in products of this size, is normalized to 0.
+// RBN Eq. 9: mean and variance over the examples of each feature. A feature whose variation rounding alone can explain,
+// for products of this size, is normalized to 0.
 template <int G>
 INLINE Measured<G> over_the_examples(const real* a, const Line& line, const vec (&size)[G], real eps, vec (&var)[G]) {
     Measured<G> m;
@@ -188,14 +188,14 @@ INLINE Measured<G> over_the_examples(const real* a, const Line& line, const vec 
         const auto varies = greatest - least > ROUNDING * std::numeric_limits<real>::epsilon() * largest;
         var[g] = varies ? squares / real(line.count) : vec{};
         m.rstd[g] = varies ? 1 / sqrt(var[g] + eps) : vec{};
-        none += 0 * squares;  // NaN where a square is no number
+        none += 0 * squares;  // NaN if a square is infinite or NaN
     }
     if (sum(none)[0] != 0) in_float64<G>(a, line, eps, m, var);
     return m;
 }
 
-// The gradient before a norm, from those after it: rstd (gain d - mean(gain d) - n mean(gain d n)), n the normalized
-// value, means over what the statistics are taken over.
+// The gradient before a norm, from the gradient d after it: rstd (gain d - mean(gain d) - n mean(gain d n)). n is the
+// normalized value; the means are over the same values as the statistics.
 template <Method method, class Cell>
 struct Centred {
     static constexpr int G = Cell::gates;

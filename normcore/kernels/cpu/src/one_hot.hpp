@@ -1,5 +1,6 @@
-// Inputs each of which is one symbol, as language models have them: a product with them takes a row of the other operand
-// and adds nothing, so that it has the same bits where that operand is finite, but for the order of a gradient's terms.
+// One-hot inputs, as in language models: each input is one symbol. A product with such an input is a row of the other
+// operand, and nothing is added up. So the result has the same bits as the full product if the other operand is finite,
+// except that a gradient's terms are added in another order.
 #pragma once
 
 #include <vector>
@@ -8,12 +9,12 @@
 #include "vector.hpp"
 
 class OneHot {
-    static constexpr int FEWEST = W;  // inputs; with fewer a product costs little
+    static constexpr int FEWEST = W;  // least number of inputs; with fewer inputs a full product costs little
     static constexpr int NONE = -1, NO_SYMBOL = -2;
-    std::vector<int> symbols;  // of every step and example; NONE where x is 0, as in the padding
+    std::vector<int> symbols;  // symbol of every step and example; NONE where x is 0, as in the padding
 
    public:
-    // Of all inputs, or of none.
+    // Find the symbols of all inputs. If an input is neither one-hot nor 0, there are no symbols at all.
     explicit OneHot(const Recurrence& r) {
         if (r.inputs < FEWEST) return;
         const size_t rows = size_t(r.steps) * r.batch;
@@ -29,7 +30,7 @@ class OneHot {
 
     explicit operator bool() const { return !symbols.empty(); }
 
-    // c = start + x b, for so many rows of x from `row` on.
+    // c = start + x b, for `rows` rows of x from `row` on.
     void take(size_t row, int rows, const real* b, int vectors, const real* start, real* c, ptrdiff_t c_row) const {
         for (int m = 0; m < rows; ++m) {
             const int k = symbols[row + m];
@@ -40,7 +41,7 @@ class OneHot {
         }
     }
 
-    // c += x' d, for so many rows of x and d.
+    // c += x' d, for `rows` rows of x and d.
     void add(size_t row, int rows, const real* d, int vectors, real* c) const {
         for (int m = 0; m < rows; ++m) {
             const int k = symbols[row + m];

@@ -1,12 +1,12 @@
-// The population's statistics of a step, where they normalize: gain (a - mean) / sqrt(var + eps) + shift (RBN Eq. 9)
-// is then one factor and one term.
+// Normalization of a step by population statistics: gain (a - mean) / sqrt(var + eps) + shift (RBN Eq. 9) becomes one
+// factor and one term.
 #pragma once
 
 #include "layout.hpp"
 #include "recurrence.hpp"
 
-// What the sites of a cell multiply by and add, laid out; `shift` belongs to the input's term and, where the terms are
-// added, to their sum.
+// Factors and terms of the sites of a cell, laid out. `shift` belongs to the input's term; if the two terms are added,
+// to their sum.
 struct Affine {
     const real *gain_h, *gain_x, *gain_c, *shift, *shift_h, *shift_c;
 };
@@ -43,7 +43,7 @@ class Population {
     }
 
    private:
-    // A variance of 0 gives the factor 0.
+    // Compute a site's factor and term at step t. A variance of 0 gives the factor 0.
     static void fold(const Site& site, int t, const Layout& layout, const real* gain, real* factor, real* term) {
         const ptrdiff_t known = std::min<int64_t>(site.first + t, site.known - 1) * layout.gates * layout.hidden;
         for (int group = 0; group < layout.groups; ++group)

@@ -1,4 +1,4 @@
-// What a recurrence needs before its first step: weights as panels, parameters laid out, room to work in.
+// Everything that a recurrence needs before its first step: weights as panels, parameters laid out, working memory.
 #pragma once
 
 #include "layout.hpp"
@@ -8,15 +8,15 @@
 #include "sizes.hpp"
 #include "team.hpp"
 
-// Numbers for each step and example: of all steps, or of the last few, when nobody wants them later.
+// Numbers for each step and example: of all steps, or only of the last few steps if they are not needed later.
 struct Steps {
     real* data = nullptr;
-    ptrdiff_t row = 0;  // from one example to the next
+    ptrdiff_t row = 0;  // distance from one example to the next
     int batch = 0, period = 1;
     real* at(int t, int example = 0) const { return data + (ptrdiff_t(t % period) * batch + example) * row; }
 };
 
-// A site's gain, laid out, and whether and how it normalizes.
+// Parameters of a site: its gain, laid out, eps, and whether the site normalizes.
 struct Parameters {
     Array gain;
     real eps;
@@ -30,7 +30,7 @@ inline void add_to(Array& sum, const Array& more, int size) {
     for (int at = 0; at < size; at += W) store(sum + at, load(sum + at) + load(more + at));
 }
 
-// Whether an LSTM keeps its gates in place of their sums: no norm asks backward for these.
+// Whether an LSTM saves its gates instead of the summed inputs: without a norm, backward does not need the sums.
 template <class Cell, Method method>
 constexpr bool keeps_gates = Cell::has_cell && method == Method::none;
 
@@ -47,13 +47,13 @@ struct Prepared {
     const OneHot one_hot;
     const Sizes sizes;
     const Parameters input, recurrent, cell;
-    Array shift;            // of the input's term and, where the terms are added, of their sum
-    Array shift_recurrent;  // of the recurrent term, where they are not
+    Array shift;            // shift of the input's term; if the two terms are added, of their sum
+    Array shift_recurrent;  // shift of the recurrent term, if the two terms are not added
     Array shift_cell;
     Array bias_inside;  // in columns of products
     const Array zeros;
 
-    // `measures`: whether statistics over examples are.
+    // `measures`: whether statistics over examples are measured.
     Prepared(const Recurrence& r, bool measures)
         : r(r),
           T(r.steps),
@@ -83,14 +83,14 @@ struct Prepared {
 
     Affine affine() const { return {recurrent.gain, input.gain, cell.gain, shift, shift_recurrent, shift_cell}; }
 
-    // Lines over features belong to an example, those over examples to a group of units.
+    // A line over features belongs to an example, a line over examples to a group of units.
     Line line(int index) const {
         if (over_features(method)) return {gates.groups, G * W, W, W, G * W, W, W, units.units(gates.groups - 1)};
         const int lanes = gates.units(index);
         return {B, gates.stride, units.width, H, 0, 0, lanes, lanes};
     }
 
-    // Panels of summed inputs that a thread has, of whole blocks of 4 vectors of units, and the groups in them.
+    // The groups of units that a thread works on, in whole blocks of 4 vectors, and the panels that contain them.
     Range own_groups(int thread, int threads) const {
         const Range blocks_of_4 = share((gates.groups + 3) / 4, thread, threads);
         return {blocks_of_4.from * 4, std::min(blocks_of_4.to * 4, gates.groups)};
@@ -102,8 +102,8 @@ struct Prepared {
     }
     Range all_panels() const { return {0, weight_hh.count()}; }
 
-    // W_x x + b, of what stands inside the norm, for the steps t to `end`; in columns of products where W_h h is added to
-    // it, and else laid out, as `recur` leaves it.
+    // Compute W_x x + b, with b the bias inside the norm, for the steps from t to before `end`. The result is in columns
+    // of products if W_h h is added to it; else it is laid out, as the result of `recur`.
     void project(int t, int end, Range rows, Range panels, const Steps& to) const {
         for (int panel = panels.from; panel < panels.to; ++panel) {
             const int column = panel * weight_ih.wide * W, vectors = weight_ih.vectors_of(panel);
@@ -120,7 +120,7 @@ struct Prepared {
         }
     }
 
-    // W_h h, added to what is there if the terms are taken together.
+    // Compute W_h h; if the terms are taken together, add it to the input's term in `to`.
     void recur(const real* h, ptrdiff_t h_row, Range rows, int panel, real* to) const {
         const int column = panel * weight_hh.wide * W, vectors = weight_hh.vectors_of(panel);
         to += rows.from * ptrdiff_t(gates.stride);
@@ -132,7 +132,7 @@ struct Prepared {
 
     bool is_last(int panel) const { return panel + 1 == weight_hh.count(); }
 
-    // A state (B, H), in rows of whole vectors, and back.
+    // Copy a state (B, H) to rows of whole vectors, and back.
     void padded(const real* usual, real* to) const {
         for (int b = 0; b < B; ++b) std::memcpy(to + ptrdiff_t(b) * units.width, usual + ptrdiff_t(b) * H, H * sizeof(real));
     }
@@ -141,7 +141,7 @@ struct Prepared {
             std::memcpy(to + ptrdiff_t(b) * H, padded + ptrdiff_t(b) * units.width, H * sizeof(real));
     }
 
-    // Over examples: of the products that were added up to a line's sums.
+    // Over examples: the sizes of the products that were added up to a line's sums.
     INLINE void sizes_of(int index, int t, real longest_h, vec (&size_h)[G], vec (&size_x)[G]) const {
         if constexpr (method == Method::batch_norm)
             for (int g = 0; g < G; ++g) {
@@ -150,7 +150,7 @@ struct Prepared {
             }
     }
 
-    // The numbers that a site keeps of a line.
+    // Where the statistics of a line are saved at a site.
     real* statistics(const Site& site, int of_gates, int t, int index) const {
         const int of_line = kept_of_line<method>(of_gates), lines = over_features(method) ? B : gates.groups;
         return site.statistics + (ptrdiff_t(t) * lines + index) * of_line;

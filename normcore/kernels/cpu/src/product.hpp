@@ -7,26 +7,27 @@
 
 #include "vector.hpp"
 
-// The left operand, whose elements stand `row` and `column` apart.
+// The left operand: `row` is the distance between rows, `column` the distance between columns.
 struct Left {
     const real* at;
     ptrdiff_t row, column;
 };
 
-// What the products are added to, in rows that stand `row` apart (0: the same for all).
+// Numbers to which the products are added. `row` is the distance between rows; 0 if all rows are the same.
 struct Start {
     const real* at;
     ptrdiff_t row;
 };
 
-constexpr int TILE_VECTORS = VECTOR_BYTES == 64 ? 4 : 2;  // of 32 registers, or 16
-constexpr int TILE_ROWS[] = {12, VECTOR_BYTES == 64 ? 12 : 6, 8, 6};  // of a tile that is 1, 2, 3, 4 vectors wide
+constexpr int TILE_VECTORS = VECTOR_BYTES == 64 ? 4 : 2;  // with 32 registers, or 16
+constexpr int TILE_ROWS[] = {12, VECTOR_BYTES == 64 ? 12 : 6, 8, 6};  // rows of a tile that is 1, 2, 3, 4 vectors wide
 constexpr int MOST_ROWS = 12;
-constexpr int DEPTH = 512;  // of a block, so that its part of the right operand stays in the second-level cache
+constexpr int DEPTH = 512;  // depth of a block: its part of the right operand stays in the second-level cache
 
 namespace tile {
 
-// The start comes last: added to first, a gradient's total over all steps would round each of its terms.
+// The start is added last. If the products were added to the start one by one, a gradient's total over all steps would
+// round each of its terms.
 template <int ROWS, int VECTORS>
 void multiply(Left a, const real* b, ptrdiff_t b_row, int depth, Start start, real* c, ptrdiff_t c_row) {
     vec sums[ROWS][VECTORS] = {};
@@ -35,7 +36,7 @@ void multiply(Left a, const real* b, ptrdiff_t b_row, int depth, Start start, re
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; ++v) {
             __builtin_prefetch(start.at + m * start.row + v * W);
-            __builtin_prefetch(c + m * c_row + v * W, 1);  // to be there when it is written
+            __builtin_prefetch(c + m * c_row + v * W, 1);  // so that it is in the cache when it is written
         }
     for (int k = 0; k < depth; ++k) {
         vec right[VECTORS];
@@ -73,11 +74,11 @@ constexpr auto TILES = of_all(std::make_integer_sequence<int, TILE_VECTORS>{});
 
 }  // namespace tile
 
-// c (rows x vectors W) = start + a (rows x depth) b (depth x vectors W); the rows of b and c stand b_row and c_row
-// apart.
+// c (rows x vectors W) = start + a (rows x depth) b (depth x vectors W). `b_row` and `c_row` are the distances between
+// the rows of b and c.
 inline void product(Left a, int rows, int depth, const real* b, ptrdiff_t b_row, int vectors, Start start, real* c,
                     ptrdiff_t c_row) {
-    if (depth == 0) {  // the start alone
+    if (depth == 0) {  // only the start
         for (int m = 0; m < rows; ++m)
             for (int v = 0; v < vectors; ++v) store(c + m * c_row + v * W, load(start.at + m * start.row + v * W));
         return;

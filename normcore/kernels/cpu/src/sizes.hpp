@@ -1,5 +1,5 @@
-// How large the products are that are added up to a summed input: |w| |x| bounds them. What varies over the examples by
-// less than their rounding does not vary (`norms.hpp`).
+// Sizes of the products that are added up to a summed input: |w| |x| is a bound. A feature whose variation over the
+// examples is below the rounding of these products counts as constant (`norms.hpp`).
 #pragma once
 
 #include "layout.hpp"
@@ -21,7 +21,7 @@ class Sizes {
     vec of_input(int at, int t) const { return longest_x[t] * load(rows_ih + at); }
 
    private:
-    static constexpr real SMALL = real(0x1p-68);  // its products with float32's largest numbers have finite squares
+    static constexpr real SMALL = real(0x1p-68);  // SMALL times float32's largest numbers has finite squares
 
     static real longest(const real* rows, int count, int columns, real unit = 1) {
         real most = 0;

@@ -1,5 +1,5 @@
-// Threads that work on one recurrence together: those of OpenMP, which are torch's own and stay between calls. Where
-// there is none to start, OpenMP ends the process, as it would in torch.
+// Threads that work on one recurrence together. They are the threads of OpenMP, which torch uses, too, and which stay
+// between calls. If no thread can be started, OpenMP ends the process, as it would in torch.
 #pragma once
 
 #include <omp.h>
@@ -15,17 +15,19 @@ struct Range {
     int from, to;
     int size() const { return to - from; }
 
-    // The i-th, from the other end at every other step: what is too large for a cache has its last part still there.
+    // The i-th element, counted from the other end at every other step: of data that is too large for a cache, the part
+    // that was used last is still in the cache.
     int to_and_fro(int i, int step) const { return step % 2 ? to - 1 - i : from + i; }
 };
 
-// What one of so many threads has of n things.
+// The share of n things that one of `threads` threads has.
 inline Range share(int n, int thread, int threads) {
     return {int(int64_t(n) * thread / threads), int(int64_t(n) * (thread + 1) / threads)};
 }
 
-// Where threads wait for each other: busily for a while, as the others come within microseconds, and to be put to sleep
-// and woken takes longer. OpenMP's own barrier sleeps at once in runs, as `normcore/__init__.py` says.
+// A barrier where threads wait for each other. They wait busily for a while, because the others come within
+// microseconds, and sleeping and waking takes longer. OpenMP's own barrier sleeps at once in runs: see
+// `normcore/__init__.py`.
 class Meeting {
     static constexpr int LOOKS = 4000;  // some 50 to 100 us
     alignas(64) std::atomic<int> arrived{0};
@@ -50,9 +52,9 @@ class Meeting {
     }
 };
 
-// Run work(thread, threads) in at most `most` threads of a team as large as torch's: of a smaller one OpenMP would end the
-// rest, and start them anew for torch. It may have fewer than were asked for. They treat numbers below the normal range as
-// the caller does. The work must not fail: the others would wait for it.
+// Run work(thread, threads) in at most `most` threads of a team as large as torch's: for a smaller team, OpenMP would
+// end the other threads, and start them again for torch. There may be fewer threads than asked for. The threads treat
+// numbers below the normal range as the caller does. The work must not fail: the other threads would wait for it.
 template <class Work>
 void in_threads(int team, int most, Work work) {
 #if defined(__x86_64__)

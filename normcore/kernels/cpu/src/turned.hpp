@@ -1,5 +1,6 @@
-// The inputs of some steps, (rows, n), as (n, rows): the left operand of a gradient of weights. As they lie in memory its
-// elements would be n apart, each in a cache line and, of a large network, in a page of its own.
+// The inputs (rows, n) of some steps, transposed to (n, rows): the left operand of a gradient of weights. Without the
+// transposition its elements would be n apart: each in a separate cache line and, in a large network, in a separate
+// page.
 #pragma once
 
 #include "layout.hpp"
@@ -10,10 +11,10 @@ class Turned {
     Array data;
 
    public:
-    // With room for one vector beyond the rows.
+    // There is room for one vector beyond the rows.
     Turned(int n, int rows) : n(n), row(spread(up_to_vector(rows) + W)), data(size_t(n) * row) {}
 
-    // Rows that become the columns from `at` on; a vector of columns beyond them is overwritten.
+    // Transpose rows into the columns from `at` on. Up to a vector of columns beyond them is overwritten.
     void take(const real* from, int rows, int at, Range columns) {
         for (int k = columns.from; k < columns.to; k += W)
             for (int m = 0; m < rows; m += W) {

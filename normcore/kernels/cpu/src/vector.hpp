@@ -19,9 +19,9 @@ using real = float;
 using whole = int32_t;
 #endif
 
-// For what stands in loops over vectors, where a call would cost as much as the work.
+// For functions in loops over vectors, where a call would cost as much as the work.
 #define INLINE inline __attribute__((always_inline))
-// For what is seldom called, and would only be in the way.
+// For functions that are seldom called, and must not be inlined into others.
 #define RARE __attribute__((noinline, cold))
 
 // Wider vectors than the registers run 7 to 13 times slower.
@@ -42,7 +42,7 @@ typedef real anywhere __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(r
 INLINE vec load(const real* from) { return *reinterpret_cast<const anywhere*>(from); }
 INLINE void store(real* to, vec v) { *reinterpret_cast<anywhere*>(to) = v; }
 
-// The first n lanes, the others 0.
+// Load the first n lanes; the other lanes are 0.
 INLINE vec load(const real* from, int n) {
     if (n >= W) return load(from);
     vec v = {};
@@ -55,8 +55,8 @@ INLINE void store(real* to, vec v, int n) {
     std::memcpy(to, &v, n * sizeof(real));
 }
 
-// Past the caches, for what is read long after: a line that is overwritten need not be fetched. `to` is a multiple of
-// VECTOR_BYTES. After `streamed` other threads may read it.
+// Store past the caches, for numbers that are read much later: the cache line that is overwritten need not be fetched.
+// `to` is a multiple of VECTOR_BYTES. Other threads may read the numbers after a call of `streamed`.
 INLINE void stream(real* to, vec v) {
 #if defined(__AVX512F__)
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(v));
@@ -84,7 +84,7 @@ INLINE vec first(int n) {
     return v;
 }
 
-// b where either is NaN. Of a comparison and a choice compilers do not make one instruction.
+// Maximum and minimum; b if a or b is NaN. Compilers do not turn a comparison and a choice into one instruction.
 #if defined(__AVX512F__) && !defined(NORMBENCH_FLOAT64)
 INLINE vec max(vec a, vec b) { return _mm512_max_ps(a, b); }
 INLINE vec min(vec a, vec b) { return _mm512_min_ps(a, b); }
@@ -122,7 +122,7 @@ INLINE vec sum(vec v) {
     }
 }
 
-// Rows and columns of W by W numbers exchanged, in blocks of half the size at a time.
+// Transpose W by W numbers, in blocks of half the size at a time.
 template <int half = W / 2>
 INLINE void transpose(vec (&rows)[W]) {
     if constexpr (half > 0) {
@@ -141,19 +141,19 @@ INLINE void transpose(vec (&rows)[W]) {
     }
 }
 
-// e^x = 2^n (1 + p), where n is x / ln 2 rounded, and p = e^r - 1 of what remains, |r| <= ln(2) / 2.
+// e^x = 2^n (1 + p), where n is x / ln 2 rounded, and p = e^r - 1 for the remainder r, |r| <= ln(2) / 2.
 struct Exponential {
     vec power;  // 2^n
     vec p;
 };
 
-// By the Taylor series of e^r - 1, whose first term left out is below the last place. x must be within +-80.
+// Compute e^x by the Taylor series of e^r - 1; the first term left out is below the last place. x must be within +-80.
 INLINE Exponential exponential(vec x) {
     constexpr bool is_float = sizeof(real) == 4;
     constexpr int mantissa = is_float ? 23 : 52;
     constexpr int terms = is_float ? 7 : 13;
-    constexpr real rounds = is_float ? real(0x1.8p23) : real(0x1.8p52);  // added, it leaves no place for a fraction
-    constexpr real ln2_high = is_float ? real(0x1.62e4p-1) : real(0x1.62e42fefa38p-1);  // n times it is exact
+    constexpr real rounds = is_float ? real(0x1.8p23) : real(0x1.8p52);  // adding it rounds to a whole number
+    constexpr real ln2_high = is_float ? real(0x1.62e4p-1) : real(0x1.62e42fefa38p-1);  // n times ln2_high is exact
     constexpr real ln2_low = is_float ? real(0x1.7f7d1cf79abcap-20) : real(0x1.ef35793c76730p-45);
     const vec shifted = x * real(1.4426950408889634) + rounds;
     const vec n = shifted - rounds;
@@ -173,11 +173,12 @@ INLINE Exponential exponential(vec x) {
 
 // 1 / (1 + e^-x)
 INLINE vec sigmoid(vec x) {
-    const Exponential e = exponential(max(all(-80), min(all(80), -x)));  // a NaN stays what it is
+    const Exponential e = exponential(max(all(-80), min(all(80), -x)));  // a NaN stays a NaN
     return 1 / (1 + (e.power + e.power * e.p));
 }
 
-// (1 - e^-2|x|) / (1 + e^-2|x|), of the sign of x; its numerator as 2^n p + (2^n - 1), which small x do not cancel.
+// (1 - e^-2|x|) / (1 + e^-2|x|), with the sign of x. e^-2|x| - 1 is computed as 2^n p + (2^n - 1), so that no digits
+// cancel for small x.
 INLINE vec tanh(vec x) {
     const Exponential e = exponential(max(all(-40), -2 * abs(x)));
     const vec less_one = e.power * e.p + (e.power - 1);  // e^-2|x| - 1

@@ -24,21 +24,23 @@ from normcore.kernels.gpu.device.tiles import (
 )
 
 
-@triton.jit(do_not_specialize=["B"])  # else compiled anew where 16 divides it
+@triton.jit(do_not_specialize=["B"])  # else Triton compiles it again if 16 divides B
 def backward_step(term, sums, h, c, mask, at_sums, at_cell, grad_y, grad_h, grad_c, grad_term, grad_sums,
                   grad_gain, grad_shift, grad_gain_cell, grad_shift_cell, B,
                   H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                   JOINT: tl.constexpr, CARRIES: tl.constexpr, R: tl.constexpr, C: tl.constexpr):  # fmt: skip
-    """One step, whose gates are computed again.
+    """Compute the gradients of one step. The gates are computed again.
 
     Args:
-        term, sums, h, c, mask: as of ``forward_step``.
-        grad_y: (B, H), of what this step gives out; None if nobody used it.
-        grad_h: (B, H), what reaches the state after the step from later ones; then what reaches the state before it
-            other than through W_h.
-        grad_c: (B, H), of the cell after the step, then of that before.
-        grad_term, grad_sums: (B, G H), of both terms; the first is None if they are one.
-        grad_gain, ...: (programs, G H), to which this step's are added; None where there is no such parameter.
+        term, sums, h, c, mask: the same as in ``forward_step``.
+        grad_y: (B, H), gradient of this step's output; None if the output was not used.
+        grad_h: (B, H), read as the gradient of h after the step, from later steps; overwritten by the gradient of h
+            before the step, without the part through W_h.
+        grad_c: (B, H), read as the gradient of c after the step; overwritten by the gradient of c before the step.
+        grad_term, grad_sums: (B, G H), gradients of the input's term and of the sums; ``grad_term`` is None if the
+            term is part of the sums.
+        grad_gain, ...: (programs, G H), gradients of parameters, to which this step's part is added; None if there is
+            no such parameter.
     """
     tile = own_tile(B, H, R, C)
     a = load_gates(sums, tile, H, G)
@@ -57,10 +59,11 @@ def backward_step(term, sums, h, c, mask, at_sums, at_cell, grad_y, grad_h, grad
 def gradients_before(x, a, state, d, mask, at_sums, at_cell, grad_gain, grad_shift, grad_gain_cell, grad_shift_cell,
                      tile, B, H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                      JOINT: tl.constexpr, CARRIES: tl.constexpr):  # fmt: skip
-    """Gradients of the input term, the sums and the previous state. The part of h through W_h is not included.
+    """Compute the gradients of the input's term, the sums and the previous state. The gradient of h does not include
+    the part through W_h.
 
     Args:
-        x, a, state: what ``state_after`` had.
+        x, a, state: the same as in ``state_after``.
         d: gradients of the state after the step.
     """
     n = standardized_as_before(a, at_sums, tile, B, H, G, KIND_SUMS)
@@ -98,7 +101,7 @@ def gradients_before(x, a, state, d, mask, at_sums, at_cell, grad_gain, grad_shi
 
 @triton.jit
 def with_outputs(d, grad_y, tile, H: tl.constexpr):
-    """The gradients of a state, of whose h those of y are part."""
+    """Add the gradient of y to the gradient of h in the gradients ``d`` of a state."""
     if grad_y is None:
         both = d
     elif len(d) == 2:

@@ -1,5 +1,5 @@
-"""One step of each cell and its gradient, for one tile of units: what follows once the two terms of the summed inputs
-are there, normalized and shifted.
+"""One step of each cell and its gradient, for one tile of units. The step starts from the two terms of the summed
+inputs, which are already normalized and shifted.
 """
 
 import triton
@@ -8,7 +8,7 @@ import triton.language as tl
 
 @triton.jit
 def tanh(x):
-    """tanh that keeps its last places: x + x^3 P(x^2) / Q(x^2) for small x, by the exponential for others.
+    """Compute tanh to the last place: x + x^3 P(x^2) / Q(x^2) for small x, by the exponential for others.
 
     The coefficients are those of Moshier's Cephes library, good to the last place of float64.
     """
@@ -22,7 +22,7 @@ def tanh(x):
 
 @triton.jit
 def sum_of_terms(x, r, G: tl.constexpr):
-    """Sum of the input term and the recurrent term. The input term is None if it has been added already."""
+    """Add the input's term x and the recurrent term r. x is None if r already contains it."""
     if x is None:
         a = r
     else:
@@ -34,40 +34,41 @@ def sum_of_terms(x, r, G: tl.constexpr):
 
 @triton.jit
 def lstm_gates(a):
-    """i, f, g, o: LN Eq. 20, RBN Eq. 14."""
+    """Compute the gates σ(i), σ(f), tanh(g), σ(o) of an LSTM: LN Eq. 20, RBN Eq. 14."""
     return tl.sigmoid(a[0]), tl.sigmoid(a[1]), tanh(a[2]), tl.sigmoid(a[3])
 
 
 @triton.jit
 def lstm_cell(gates, c):
-    """c' = f c + i g: LN Eq. 21, RBN Eq. 15."""
+    """Compute an LSTM's new cell c' = f c + i g: LN Eq. 21, RBN Eq. 15."""
     return gates[1] * c + gates[0] * gates[2]
 
 
 @triton.jit
 def lstm_gradient(gates, c, dc, do):
-    """Gradient of the summed inputs, from the gradients of c' and o."""
+    """Compute the gradients of an LSTM's summed inputs, from the gradients of c' and o."""
     i, f, g, o = gates
     return dc * g * i * (1 - i), dc * c * f * (1 - f), dc * i * (1 - g * g), do * o * (1 - o)
 
 
 @triton.jit
 def gru_gates(x, r):
-    """σ(r), σ(z) and the candidate n: LN Eq. 26, 27."""
+    """Compute σ(r), σ(z) and the candidate n of a GRU: LN Eq. 26, 27."""
     reset = tl.sigmoid(x[0] + r[0])
     return reset, tl.sigmoid(x[1] + r[1]), tanh(x[2] + reset * r[2])
 
 
 @triton.jit
 def gru_state(gates, h):
-    """h' = z h + (1 - z) n: LN Eq. 28."""
+    """Compute a GRU's new state h' = z h + (1 - z) n: LN Eq. 28."""
     z, n = gates[1], gates[2]
     return n + z * (h - n)
 
 
 @triton.jit
 def gru_gradient(gates, r, h, dh):
-    """Gradients of the input term and the recurrent term, from the gradient of h'. The two differ for the candidate."""
+    """Compute the gradients of a GRU's input term and recurrent term, from the gradient of h'. These two gradients
+    differ for the candidate."""
     reset, z, n = gates
     dn = dh * (1 - z) * (1 - n * n)
     dreset = dn * r[2] * reset * (1 - reset)

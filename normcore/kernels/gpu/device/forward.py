@@ -8,23 +8,23 @@ from normcore.kernels.gpu.device.norms import BATCH_NORM, scaled, standardized
 from normcore.kernels.gpu.device.tiles import load_gates, load_mask, load_state, own_tile, store_state
 
 
-@triton.jit(do_not_specialize=["B"])  # else compiled anew where 16 divides it
+@triton.jit(do_not_specialize=["B"])  # else Triton compiles it again if 16 divides B
 def forward_step(term, sums, h, c, mask, at_sums, at_cell, squares, h_after, c_after, squares_after, B,
                  H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                  JOINT: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr, ROUNDING: tl.constexpr,
                  LAST_PLACE: tl.constexpr, CARRIES: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
                  PROGRAMS: tl.constexpr):  # fmt: skip
-    """One step.
+    """Compute the state after one step.
 
     Args:
-        term: (B, G H), of the input; None if it is part of the sums.
+        term: (B, G H), the input's term; None if it is part of the sums.
         sums: (B, G H), W_h h.
-        h, c, h_after, c_after: (B, H), before and after; no c in a cell that has none.
-        mask: (B), 0 where an example has no such step; None if all have it.
-        squares, squares_after: (programs, B), what each program's units add to |h|^2, before and after; batch norm's
-            alone, as the size of the products is |w| |h|.
-        ROUNDING: of a sum of products, relative to their size.
-        LAST_PLACE: of what is multiplied, which may be rounded more coarsely: of a sum, relative to itself.
+        h, c, h_after, c_after: (B, H), state before and after the step; c is None for a cell without c.
+        mask: (B), 0 for an example that does not have this step; None if all examples have it.
+        squares, squares_after: (programs, B), the part of |h|^2 from each program's units, before and after the step.
+            Only batch norm needs them: the size of the products is |w| |h|.
+        ROUNDING: largest rounding of a sum of products, relative to the size of the products.
+        LAST_PLACE: eps of the factors' precision, which may be coarser: rounding of a sum, relative to the sum itself.
     """
     tile = own_tile(B, H, R, C)
     a = load_gates(sums, tile, H, G)
@@ -44,8 +44,8 @@ def state_after(x, a, state, mask, at_sums, at_cell, longest, tile, B, H: tl.con
                 KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr, JOINT: tl.constexpr, EPS_SUMS: tl.constexpr,
                 EPS_CELL: tl.constexpr, ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr,
                 CARRIES: tl.constexpr):  # fmt: skip
-    """The state after a step, from the input's term x, the sums a and the state before: h, or h and c, (R, C) each.
-    ``longest``: |h| at most, of which batch norm needs to know.
+    """Compute the state after a step, from the input's term x, the sums a and the state before the step. A state is
+    h, or h and c, (R, C) each. ``longest`` is the largest |h| of all examples, which only batch norm needs.
     """
     n = standardized(a, at_sums, longest, tile, B, H, G, KIND_SUMS, JOINT, EPS_SUMS, ROUNDING, LAST_PLACE)
     r = scaled(n, at_sums, tile, H, G)
@@ -71,7 +71,7 @@ def state_after(x, a, state, mask, at_sums, at_cell, longest, tile, B, H: tl.con
 
 @triton.jit
 def _longest(squares, tile, B, PROGRAMS: tl.constexpr):
-    """The length |h| of the longest row."""
+    """Compute the largest length |h| of the rows, from the parts of |h|^2 in ``squares``."""
     programs = tl.arange(0, triton.next_power_of_2(PROGRAMS))[None, :]
     parts = tl.load(squares + programs * B + tile.rows, (programs < PROGRAMS) & (tile.rows < B), 0.0)  # (R, programs)
     return tl.sqrt(tl.max(tl.sum(parts, 1), 0))

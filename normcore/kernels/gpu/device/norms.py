@@ -1,7 +1,8 @@
-"""Norms of a tile: the normalized value is n = (a - mean) / sqrt(var + eps), and n gain + shift comes out.
+"""Norms of a tile: the normalized value is n = (a - mean) / sqrt(var + eps), and the result is n gain + shift.
 
-A line is what statistics are taken over: of layer norm (LN Eq. 3) and RMS norm an example's features in all gates of a
-block, of batch norm (RBN Eq. 9) a feature in all examples. Means and factors are (R, 1) or (1, C), for each gate.
+A line is a set of values that share statistics. For layer norm (LN Eq. 3) and RMS norm it is an example's features in
+all gates of a block; for batch norm (RBN Eq. 9) it is a feature in all examples. Means and factors are (R, 1) or
+(1, C), for each gate.
 """
 
 import triton
@@ -20,7 +21,7 @@ POPULATION = tl.constexpr(NormKind.POPULATION.value)
 @triton.jit
 def standardized(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr, JOINT: tl.constexpr,
                  EPS: tl.constexpr, ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr):  # fmt: skip
-    """n of each gate; the lines' statistics are kept for backward."""
+    """Compute the normalized value n of each gate; store the lines' statistics for backward."""
     if KIND == NONE:
         n = a
     elif KIND == POPULATION:
@@ -38,7 +39,7 @@ def standardized(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, KIND:
 
 @triton.jit
 def standardized_as_before(a, site, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
-    """n of each gate, by statistics that are known: of the forward pass, or the population's."""
+    """Compute the normalized value n of each gate from stored statistics: of the forward pass, or the population's."""
     if KIND == NONE:
         n = a
     else:
@@ -48,7 +49,7 @@ def standardized_as_before(a, site, tile, B, H: tl.constexpr, G: tl.constexpr, K
 
 @triton.jit
 def scaled(n, site, tile, H: tl.constexpr, G: tl.constexpr):
-    """n gain + shift."""
+    """Compute n gain + shift of each gate."""
     gain = load_parameters(site.gain, 1.0, tile, H, G)
     shift = load_parameters(site.shift, 0.0, tile, H, G)
     out = ()
@@ -60,8 +61,8 @@ def scaled(n, site, tile, H: tl.constexpr, G: tl.constexpr):
 @triton.jit
 def gradient(d, n, site, of_gain, of_shift, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr,
              JOINT: tl.constexpr):  # fmt: skip
-    """Gradient of a, from the gradient d of n gain + shift: rstd (gain d - mean(gain d) - n mean(gain d n)), with
-    means along the lines; RMS norm has no mean(gain d). The gradients of gain and shift are added up.
+    """Compute the gradient of a from the gradient d of n gain + shift: rstd (gain d - mean(gain d) - n mean(gain d n)),
+    with means along the lines; RMS norm has no mean(gain d). Add this step's part to the gradients of gain and shift.
     """
     if of_shift is not None:
         add_to_parameters(of_shift, d, tile, H, G)
@@ -108,8 +109,9 @@ def _over_features(a, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.conste
 @triton.jit
 def _over_examples(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, EPS: tl.constexpr,
                    ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr):  # fmt: skip
-    """RBN Eq. 9. A feature that does not vary by more than rounding explains, in products of this size, is normalized
-    to 0: see ``BatchNormAtSite``. The variances are kept for whoever wants moments.
+    """Compute mean and 1 / sqrt(var + eps) over the examples, RBN Eq. 9. A feature whose variation rounding alone can
+    explain, for products of this size, is normalized to 0: see ``BatchNormAtSite``. The variances are stored for
+    moments.
     """
     mean = _mean_along_lines(a, B, H, G, BATCH_NORM, False)
     var = _mean_along_lines(_squared_deviations(a, mean, tile, G), B, H, G, BATCH_NORM, False)
@@ -130,17 +132,18 @@ def _over_examples(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, EPS
 
 @triton.jit
 def _mean_along_lines(values, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr, JOINT: tl.constexpr):
-    """Over the features of a gate's block, or over the examples, of tiles that are 0 outside."""
+    """Compute means along the lines: over the features of a gate's block, or over the examples. The tiles must be 0
+    outside of B and H."""
     means = ()
     for k in tl.static_range(G):
         if KIND == BATCH_NORM:
             means += (tl.sum(values[k], 0, keep_dims=True) / B,)
         else:
             means += (tl.sum(values[k], 1, keep_dims=True) / H,)
-    if JOINT and G == 4:  # LN Eq. 20 takes an LSTM's gates together
+    if JOINT and G == 4:  # LN Eq. 20: the gates of an LSTM share statistics
         mean = (means[0] + means[1] + means[2] + means[3]) / 4
         means = (mean, mean, mean, mean)
-    elif JOINT and G == 3:  # LN Eq. 26 a GRU's two, its candidate goes by itself
+    elif JOINT and G == 3:  # LN Eq. 26: two gates of a GRU share statistics, the candidate does not
         mean = (means[0] + means[1]) / 2
         means = (mean, mean, means[2])
     return means
@@ -173,7 +176,7 @@ def _deviations(a, mean, rstd, G: tl.constexpr):
 
 @triton.jit
 def _lines(tile, B, H: tl.constexpr, KIND: tl.constexpr):
-    """The numbers of the tile's lines, which of them there are, and how many in all."""
+    """Return the indices of the tile's lines, which of these lines exist, and the number of all lines."""
     if KIND == LAYER_NORM or KIND == RMS_NORM:  # noqa: SIM109, as Triton knows no membership
         lines, count = tile.rows, B
     else:

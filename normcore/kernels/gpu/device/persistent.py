@@ -1,11 +1,11 @@
-"""All steps of a sequence in one kernel, that keeps W_h and the state on the chip: a program has R examples, and all
-units, of which there are few. Where statistics are over the examples, one program has them all.
+"""All steps of a sequence in one kernel that keeps W_h and the state on the chip. A program has R examples and all
+units, of which there are few. If statistics are over the examples, one program has all examples.
 
-A thread has up to 512 operands of a product, which are read from shared memory while it goes on: nothing that waits for
-other threads may stand between, or all are held at once, more than there are registers. So the input's term is read
-after the products, and ``max_num_imprecise_acc``, which means nothing here (it is of float8), keeps Triton from making
-it the sum that a product begins with. A ``Site`` of a step is put together where it is used, as Triton 3.6 lets no
-function return one that has None in it.
+A thread reads up to 512 operands of a product from shared memory while the product is computed. Nothing that waits for
+other threads may come in between: otherwise all operands are held at once, and there are not enough registers. So the
+input's term is read after the products. ``max_num_imprecise_acc`` has no effect on the numbers here (it is for float8),
+but it keeps Triton from starting a product's sum with the input's term. The ``Site`` of a step is built where it is
+used, because in Triton 3.6 no function can return a ``Site`` that contains None.
 """
 
 import triton
@@ -18,19 +18,19 @@ from normcore.kernels.gpu.device.norms import BATCH_NORM, LAYER_NORM, RMS_NORM
 from normcore.kernels.gpu.device.tiles import Site, load_gates, load_state, own_tile, store_gates, store_state
 
 
-@triton.jit(do_not_specialize=["T", "B"])  # else compiled anew where 16 divides them
+@triton.jit(do_not_specialize=["T", "B"])  # else Triton compiles it again if 16 divides T or B
 def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, T, B,
                      H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                      JOINT: tl.constexpr, CARRIES: tl.constexpr, EPS_SUMS: tl.constexpr, EPS_CELL: tl.constexpr,
                      ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr, TOGETHER: tl.constexpr,
                      PRECISION: tl.constexpr, R: tl.constexpr, C: tl.constexpr):  # fmt: skip
-    """Arguments as of ``forward_step``, but of all steps; and
+    """Compute all steps of a sequence. The arguments are those of ``forward_step``, but for all steps, and:
 
     Args:
         weight: (G H, H), W_h.
-        states, cells: (T + 1, B, H), whose first is there.
-        sums: (T, B, G H), where those are left for backward; None without one. The input's term is part of them if
-            they are taken ``TOGETHER``.
+        states, cells: (T + 1, B, H), states to fill in; the first state is given.
+        sums: (T, B, G H), sums to fill in for backward; None without backward. If ``TOGETHER``, the sums contain the
+            input's term.
     """
     tile = own_tile(B, H, R, C)
     w = _load_weight(weight, H, G, C)
@@ -62,14 +62,14 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
         store_state(states + after, None if cells is None else cells + after, state, tile, H)
 
 
-@triton.jit(do_not_specialize=["T", "B"])  # else compiled anew where 16 divides them
+@triton.jit(do_not_specialize=["T", "B"])  # else Triton compiles it again if 16 divides T or B
 def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, grad_y, grad_h, grad_c, grad_term,
                       grad_sums, grad_gain, grad_shift, grad_gain_cell, grad_shift_cell, T, B,
                       H: tl.constexpr, G: tl.constexpr, KIND_SUMS: tl.constexpr, KIND_CELL: tl.constexpr,
                       JOINT: tl.constexpr, CARRIES: tl.constexpr, PRECISION: tl.constexpr, R: tl.constexpr,
                       C: tl.constexpr):  # fmt: skip
-    """Arguments as of ``backward_step``, but of all steps; ``grad_h`` and ``grad_c`` (B, H) become those of the first
-    state.
+    """Compute the gradients of all steps. The arguments are those of ``backward_step``, but for all steps; in the end
+    ``grad_h`` and ``grad_c`` (B, H) are the gradients of the first state.
     """
     tile = own_tile(B, H, R, C)
     w = _load_weight(weight, H, G, C)
@@ -100,13 +100,14 @@ def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums,
         for k in tl.static_range(G):
             dh += tl.dot(da[k].to(w[k].dtype), w[k], input_precision=PRECISION, out_dtype=dh.dtype)
         d = (dh,) if cells is None else (dh, before[1])
-        tl.debug_barrier()  # what was added to the parameters' gradients is there for all threads
+        tl.debug_barrier()  # all threads see the gradients of the parameters as added up so far
     store_state(grad_h, grad_c, d, tile, H)
 
 
 @triton.jit
 def _inside(state, tile):
-    """Zeros beyond B, where a shift leaves others: the next step's products go into statistics over the examples."""
+    """Set the state to zero outside of the tile's valid part, where a shift left other numbers. Otherwise the next
+    step's products would put them into statistics over the examples."""
     kept = ()
     for k in tl.static_range(len(state)):
         kept += (tl.where(tile.inside, state[k], 0.0),)
@@ -115,7 +116,7 @@ def _inside(state, tile):
 
 @triton.jit
 def _load_weight(weight, H: tl.constexpr, G: tl.constexpr, C: tl.constexpr):
-    """W_h of each gate, (C, C), of (G H, H)."""
+    """Load W_h of each gate, (C, C), from (G H, H)."""
     rows = tl.arange(0, C)[:, None]
     columns = tl.arange(0, C)[None, :]
     gates = ()
@@ -126,7 +127,7 @@ def _load_weight(weight, H: tl.constexpr, G: tl.constexpr, C: tl.constexpr):
 
 @triton.jit
 def _measured_before(t, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
-    """Offset of a step in the statistics (T, 2 or 3, G, L) of all steps, in numbers."""
+    """Compute the offset of step t in the statistics (T, 2 or 3, G, L) of all steps, in numbers."""
     lines = B if KIND == LAYER_NORM or KIND == RMS_NORM else H  # noqa: SIM109, as Triton knows no membership
     which = 3 if KIND == BATCH_NORM else 2
     return t * which * G * lines

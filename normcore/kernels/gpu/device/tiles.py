@@ -1,9 +1,10 @@
-"""Tile of a program: its place, and how its numbers are read and written.
+"""Tile of a program: where the tile lies, and how its numbers are loaded and stored.
 
-A tuple of G tiles (R, C) holds one gate each; the state is a tuple's only tile.
+Summed inputs are tuples of G tiles (R, C), one for each gate. The state is a tuple of one tile for h and, in an LSTM,
+one for c.
 
-Where a number of a tile lies, from where its gate begins, is the same for all gates of all steps: as a term of its own,
-a thread has it in registers once.
+The offset of a tile's number from the start of its gate is the same for all gates and steps. It is computed as a
+separate term, so that a thread holds it in registers only once.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +14,8 @@ import triton.language as tl
 
 
 class Tile(NamedTuple):
-    """Examples (R, 1), units (1, C), and which of both there are (R, C)."""
+    """Tile of a program: indices of its examples (R, 1) and units (1, C), and ``inside`` (R, C), which is true where
+    both exist."""
 
     rows: Any
     units: Any
@@ -21,12 +23,12 @@ class Tile(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Parameters and statistics at a site of a cell; None for each that the site lacks.
+    """Parameters and statistics at a site of a cell; None for each of them that the site lacks.
 
     Attributes:
-        gain, shift: (G H).
-        statistics: (2 or 3, G, L), mean and 1 / sqrt(var + eps) of every line, and of batch norm's the variance.
-        size: (G H), |w| of every row of the weights; batch norm's alone.
+        gain, shift: (G H), parameters of the norm.
+        statistics: (2 or 3, G, L), mean and 1 / sqrt(var + eps) of every line; for batch norm also the variance.
+        size: (G H), length |w| of every row of the weights; only batch norm needs it.
     """
 
     gain: Any
@@ -44,7 +46,7 @@ def own_tile(B, H: tl.constexpr, R: tl.constexpr, C: tl.constexpr):
 
 @triton.jit
 def load_gates(source, tile, H: tl.constexpr, G: tl.constexpr):
-    """Load a tile of (B, G H)."""
+    """Load the tile of each gate from (B, G H)."""
     gates = ()
     for k in tl.static_range(G):
         gates += (tl.load(source + k * H + (tile.rows * (G * H) + tile.units), tile.inside, 0.0),)
@@ -59,7 +61,7 @@ def store_gates(target, gates, tile, H: tl.constexpr, G: tl.constexpr):
 
 @triton.jit
 def load_units(source, tile, H: tl.constexpr):
-    """Load a tile of (B, H)."""
+    """Load the tile from (B, H)."""
     return tl.load(source + (tile.rows * H + tile.units), tile.inside, 0.0)
 
 
@@ -70,7 +72,7 @@ def store_units(target, values, tile, H: tl.constexpr):
 
 @triton.jit
 def load_state(h, c, tile, H: tl.constexpr):
-    """(h, c), or (h,) of a cell that has no c."""
+    """Load the state's tiles: (h, c), or (h,) for a cell without c."""
     state = (load_units(h, tile, H),)
     if c is not None:
         state += (load_units(c, tile, H),)
@@ -86,7 +88,8 @@ def store_state(h, c, state, tile, H: tl.constexpr):
 
 @triton.jit
 def load_parameters(source, otherwise: tl.constexpr, tile, H: tl.constexpr, G: tl.constexpr):
-    """(1, C) of each gate, of (G H); if there are none, a number."""
+    """Load the parameters (1, C) of each gate from (G H); if ``source`` is None, the number ``otherwise`` stands for
+    each gate."""
     parameters = ()
     for k in tl.static_range(G):
         if source is None:
@@ -98,7 +101,7 @@ def load_parameters(source, otherwise: tl.constexpr, tile, H: tl.constexpr, G: t
 
 @triton.jit
 def add_to_parameters(target, gates, tile, H: tl.constexpr, G: tl.constexpr):
-    """Add what the tile's examples contribute to this program's row of (programs, G H)."""
+    """Sum ``gates`` over the tile's examples, and add the sums to this program's row of ``target`` (programs, G H)."""
     for k in tl.static_range(G):
         at = target + (tl.program_id(0) * G + k) * H + tile.units
         there = tile.units < H
@@ -107,5 +110,5 @@ def add_to_parameters(target, gates, tile, H: tl.constexpr, G: tl.constexpr):
 
 @triton.jit
 def load_mask(mask, tile, B):
-    """(R, 1): which examples have this step."""
+    """Load which examples of the tile have this step, (R, 1)."""
     return tl.load(mask + tile.rows, tile.rows < B, 0) != 0

@@ -74,18 +74,18 @@ def scaled(part: str) -> Any:
 @pytest.mark.parametrize(
     ("part", "told"),
     [
-        ("outputs", "y is 5.0e-02 off, and eager torch's"),
-        ("state", "end.h is 5.0e-02 off"),
-        ("gradient", "grad of x is"),
-        ("moments", "moments of norm_x is 5.0e-02 off"),
-        ("nothing but NaN", "y is inf off"),
+        ("outputs", "y has a relative error of 5.0e-02; eager torch has"),
+        ("state", "end.h has a relative error of 5.0e-02"),
+        ("gradient", "grad of x has a relative error of"),
+        ("moments", "moments of norm_x has a relative error of 5.0e-02"),
+        ("nothing but NaN", "y has a relative error of inf"),
     ],
 )
 def test_what_is_wrong_is_named(part: str, told: str) -> None:
     verdict = check.try_out("lstm", "recurrent_batch_norm", CPU, scaled(part), **SMALL)
     assert not verdict.passed
     assert verdict.wrong is not None
-    assert verdict.wrong.startswith("of 20 units in float32, ")
+    assert verdict.wrong.startswith("with 20 units in float32, ")
     assert told in verdict.wrong
 
 
@@ -101,7 +101,7 @@ def test_what_is_wrong_with_lengths_alone_or_under_autocast_alone_is_found() -> 
         check.try_out("gru", "layer_norm", CPU, by, **SMALL).wrong for by in (forgets_lengths, doubles_under_autocast)
     ]
     assert "with lengths" in str(found[0])
-    assert str(found[1]).startswith("of 20 units in bfloat16, y is")
+    assert str(found[1]).startswith("with 20 units in bfloat16, y has")
 
 
 def test_what_goes_wrong_only_after_some_calls_is_found() -> None:
@@ -115,7 +115,7 @@ def test_what_goes_wrong_only_after_some_calls_is_found() -> None:
         return done._replace(y=done.y * (2 if calls > 2 * check.NETWORKS else 1))
 
     verdict = check.try_out("rnn", "none", CPU, wears_out, **SMALL)
-    assert str(verdict.wrong).startswith("of 20 units in float32, y is")
+    assert str(verdict.wrong).startswith("with 20 units in float32, y has")
 
 
 def test_a_trial_leaves_the_random_numbers_of_its_process_as_they_were() -> None:

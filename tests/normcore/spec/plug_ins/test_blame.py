@@ -20,8 +20,8 @@ def test_the_package_of_the_only_part_is_named(monkeypatch: pytest.MonkeyPatch) 
     [error] = caught.value.errors
     assert error.loc == ("norm",)
     assert error.msg == (
-        "moody, of somebody 1.2, failed with these options: ZeroDivisionError: none left; choose others, or have the"
-        " package mended"
+        "moody, of somebody 1.2, failed with these options: ZeroDivisionError: none left; choose others, or report it"
+        " to the package"
     )
 
 

@@ -164,7 +164,7 @@ def test_an_analysis_of_trained_models_that_says_which_is_let_in(offer: Offer) -
     [
         ("tasks", "invariances", "there is a task or an analysis of that name already"),
         ("analyses", "char_lm", "there is a task or an analysis of that name already"),
-        ("tasks", "char_lm", "there is one of that name already"),
+        ("tasks", "char_lm", "another class has this name already"),
     ],
 )
 def test_tasks_and_analyses_share_one_name_space(offer: Offer, kind: str, tag: str, reason: str) -> None:

@@ -129,14 +129,14 @@ def test_the_same_key_finds_the_same_result(client: TestClient) -> None:
         ({"provenance": {"source": "http://a", "code": "\u202e"}}, "provenance.code", "printable"),
         ({"provenance": {"source": "http://a", "note": "x" * 2001}}, "provenance.note", "2000"),
         ({"provenance": "a friend"}, "provenance", "expected an object"),
-        ({"seeds": [0]}, "seeds", "unknown field; they stand in values"),
+        ({"seeds": [0]}, "seeds", "unknown field; write each seed into values"),
         ({"value": 0.9}, "value", "unknown field; did you mean 'values'?"),
         ({"labels": {}}, "labels", "unknown field; choose from task, model"),
         ({"task": {"name": "permuted_digist"}}, "task.name", "did you mean 'permuted_digits'?"),
         ({"norm": {"method": "layer_nrom"}}, "norm.method", "did you mean 'layer_norm'?"),
         ({"training": {"max_steps": 0}}, "training.max_steps", "greater than or equal to 1"),
         ({"task": {"name": "invariances"}}, "task.name", "has no board"),
-        ({"task": {"name": "char_lm", "corpus": "file", "file": "a.txt"}}, "task.sha256", "it is required of a file"),
+        ({"task": {"name": "char_lm", "corpus": "file", "file": "a.txt"}}, "task.sha256", "required with task.file"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_field(
@@ -398,7 +398,7 @@ def test_a_finished_run_is_what_judges(client: TestClient, db: Database) -> None
 def test_a_password_in_an_address_is_refused(client: TestClient, field: str) -> None:
     said = errors_of(client, claim(provenance={**PROVENANCE, field: "https://ada:secret@example.org/log"}))
     assert list(said) == [f"provenance.{field}"]
-    assert said[f"provenance.{field}"].startswith("everybody sees it; leave out what stands before the @")
+    assert said[f"provenance.{field}"].startswith("everybody can read it; leave out the name and password")
 
 
 def test_a_password_that_was_stored_before_is_not_shown(client: TestClient, db: Database) -> None:
