@@ -31,7 +31,8 @@ def first_errors(found: Sequence[T], as_error: Callable[[T], SpecError]) -> list
     are not converted."""
     errors = [as_error(one) for one in found[:MOST_ERRORS]]
     if len(found) > MOST_ERRORS:
-        errors.append(SpecError((), f"too many errors; {len(found) - MOST_ERRORS:,} more errors are not listed", "more"))
+        more = f"too many errors; {len(found) - MOST_ERRORS:,} more errors are not listed"
+        errors.append(SpecError((), more, "more"))
     return errors
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-FENCE = 3.0  # times the middle half's width beyond it: what is farther out gets an arrow at the edge
-MARGIN = 0.06  # of the range, on both sides
+FENCE = 3.0  # a number beyond the quartiles by over 3 times their distance gets an arrow at the edge
+MARGIN = 0.06  # share of the range, added on both sides
 MOST_TICKS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A number at the axis."""
+    """Tick of an axis: its place, in per cent of the width, and its label."""
 
     at: float
     text: str
@@ -29,7 +29,7 @@ class Axis:
     scale: Callable[[float], float] = float
 
     def at(self, number: float) -> float:
-        """Per cent of the width, 0 to 100 also for numbers beyond the ends."""
+        """Place of a number in per cent of the width. A number beyond an end is placed at this end."""
         low, high = self.scale(self.low), self.scale(self.high)
         return round(100 * min(1.0, max(0.0, (self.scale(number) - low) / (high - low))), 2)
 
@@ -41,12 +41,13 @@ class Axis:
 def linear(
     means: Sequence[float], limits: Sequence[float], text: Callable[[float], str], *, must: float | None = None
 ) -> Axis:
-    """An axis that has all but outliers.
+    """Axis on which all numbers but outliers have a place.
 
     Args:
-        means: that decide what an outlier is.
-        limits: of their intervals, and single seeds; those that are not far out are shown, too.
-        must: a number that is shown in any case, such as no difference.
+        means: numbers that decide what an outlier is.
+        limits: ends of intervals, and values of single seeds; the axis has room for those that are no outliers.
+        text: function that writes the label of a tick.
+        must: number that the axis has in any case, such as 0 for no difference.
     """
     low, high = _fences(means)
     shown = [number for number in (*means, *limits) if low <= number <= high] + ([] if must is None else [must])
@@ -58,7 +59,7 @@ def linear(
 
 
 def logarithmic(numbers: Sequence[float], text: Callable[[float], str]) -> Axis:
-    """An axis of ratios, which has 1 and powers of 2."""
+    """Logarithmic axis of ratios. It always has room for 1, and its ticks are powers of 2."""
     shown = [number for number in (*numbers, 1.0) if number > 0]
     low, high = math.log2(min(shown)) - 0.15, math.log2(max(shown)) + 0.15
     step = max(1, math.ceil((high - low) / (MOST_TICKS + 1)))
@@ -76,7 +77,7 @@ def _fences(means: Sequence[float]) -> tuple[float, float]:
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten between the ends."""
+    """Numbers for ticks between ``low`` and ``high``: multiples of 1, 2 or 5 times a power of ten."""
     size = 10.0 ** math.floor(math.log10((high - low) / MOST_TICKS))
     step = next(size * times for times in (1, 2, 5, 10, 20) if (high - low) / (size * times) <= MOST_TICKS)
     first = math.ceil(low / step)

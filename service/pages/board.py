@@ -1,4 +1,4 @@
-"""The rows of a board as its page shows them."""
+"""The rows of a board, and facts about it, as its page shows them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ Published = Literal["apart", "list", "no"]
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """An entry and what is drawn of it.
+    """Row of a board: an entry, and how the page shows it.
 
     Attributes:
-        mark: None without a finite result.
-        bracket: its place in a group of ties, if it is in one.
-        few: what stands in place of a rank, if its seeds are too few.
-        changed: in what its spec departs from the profile.
-        baseline: whether others are held against it.
+        mark: mark of the entry's value on the axis; None without a finite result.
+        bracket: place of the row in its tie group; None if no other entry is in the group.
+        few: text in place of the rank, if the entry has too few seeds.
+        changed: options in which the spec differs from the profile.
+        baseline: whether the entry is the baseline.
     """
 
     entry: Entry
@@ -40,11 +40,12 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A board's rows by section, and the axis that they share.
+    """Rows of a board by section, and the axis that all rows share.
 
     Attributes:
-        line: where the baseline stands; None if it is not on the board.
-        higher_is_better: whether better is to the right.
+        axis: None if no entry has a finite result.
+        line: place of the baseline on the axis; None if the baseline is not on the board.
+        higher_is_better: whether better values are on the right.
     """
 
     sections: dict[Section, list[BoardRow]]
@@ -54,10 +55,10 @@ class Table:
 
 
 def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published: Published) -> Table:
-    """Rows of these entries of a board.
+    """Table of a part of a board.
 
     Args:
-        entries: those on this page; the axis has room for all of the board's.
+        entries: entries that this page shows; the axis has room for all entries of the board.
     """
     axis = _axis(board, seeds)
     baseline = _baseline(board)
@@ -90,13 +91,13 @@ def _section(entry: Entry, published: Published) -> Section:
 
 
 def _baseline(board: Leaderboard) -> Entry | None:
-    """The best measured entry of the method that others are held against."""
+    """Best measured entry of the baseline method, within the budget."""
     measured = (entry for entry in board.entries if entry.source == "measured" and not entry.over_budget)
     return next((entry for entry in measured if entry.method == board.baseline and entry.value), None)
 
 
 def _brackets(entries: Sequence[Entry]) -> dict[int, Bracket]:
-    """One entry alone has no bracket."""
+    """Place of each entry in its tie group, by the id of the entry. An entry alone in its group has no place."""
     groups: dict[int, list[Entry]] = {}
     for entry in entries:
         if entry.tie_group is not None:
@@ -132,10 +133,10 @@ def _dots(entry: Entry, seeds: Seeds) -> Iterator[float]:
 
 
 def facts(board: Leaderboard, hidden: int) -> list[str]:
-    """Facts about a board besides its answer.
+    """Facts about a board that its page shows besides the verdict.
 
     Args:
-        hidden: measured entries that are not shown.
+        hidden: number of measured entries that the page does not show.
     """
     measured = [entry for entry in board.entries if entry.source == "measured" and not entry.of_older_code]
     seeds = sorted({entry.n_seeds for entry in measured})

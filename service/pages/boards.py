@@ -1,4 +1,4 @@
-"""The pages of boards: one task's, and all of them together."""
+"""The pages of boards: the board of a task, and all boards together."""
 
 import inspect
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from service.statistics.times import TimeUnit
 router = PageRouter()
 
 ON_A_PAGE = 50  # entries
-COLUMNS = 7  # of the table that stands for the curves
+COLUMNS = 7  # of the table that shows the curves as numbers
 PROFILES: Sequence[ProfileName] = ("paper", "small", "smoke")
 
 
@@ -108,14 +108,14 @@ def _values(
 
 
 class _Pages:
-    """Pages of a list of entries."""
+    """Number of the shown page, and of the last page, of a list of entries."""
 
     def __init__(self, entries: int, number: int) -> None:
         self.number, self.last = number, max(1, -(-entries // ON_A_PAGE))
 
 
 def _hidden(board: Leaderboard, boards: Sequence[LeaderboardSummary]) -> int:
-    """Measured entries of the problem that are not chosen."""
+    """Count the measured entries of the board's problem and profile that the board does not show."""
     all_of_it = sum(
         one.n_entries for one in boards if (one.profile, one.problem.id) == (board.profile, board.problem.id)
     )
@@ -124,7 +124,7 @@ def _hidden(board: Leaderboard, boards: Sequence[LeaderboardSummary]) -> int:
 
 
 def data_address(asked: Asked, as_of: datetime | None) -> str:
-    """The call of the API that has the same entries."""
+    """Address of the API call that gives the same entries as the page."""
     return address(
         f"/v1/leaderboards/{asked.task}",
         profile=asked.profile,
@@ -139,7 +139,7 @@ def data_address(asked: Asked, as_of: datetime | None) -> str:
 
 
 def figure_address(asked: Asked, by: TimeUnit) -> str:
-    """The call of the API that has the curves."""
+    """Address of the API call that gives the figure of the curves."""
     return address(
         f"/v1/leaderboards/{asked.task}/figures/curves",
         profile=asked.profile,
@@ -151,7 +151,7 @@ def figure_address(asked: Asked, by: TimeUnit) -> str:
 
 
 def curves_as_table(curved: Sequence[Curved], by: TimeUnit) -> list[tuple[str, str, list[tuple[float, float]]]]:
-    """Name, method, and some points of each curve: where it is, and its mean."""
+    """Name, method and some points of each curve. A point is a step, or a time in seconds, and the mean there."""
     return [
         (
             entry.name,

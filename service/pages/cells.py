@@ -1,4 +1,4 @@
-"""The cells of a sweep as they are shown: a table over two axes, or a list, best first."""
+"""The cells of a sweep as their page shows them: a heat table of two fields, or a list, best first."""
 
 import math
 from collections.abc import Sequence
@@ -9,17 +9,18 @@ from normcore.spec.metric import Metric
 from normcore.spec.names import cell_names, option, text
 from service.sweeps.schemas import Sweep, SweepCell
 
-SHADES = 5  # of a heat table, the last one for the best cells
+SHADES = 5  # colours of a heat table; the last colour is for the best cells
 
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell of the table.
+    """Cell of a sweep as its page shows it.
 
     Attributes:
-        value, valid: the mean test and validation value; None if there is none.
-        shade: 0 for the worst values to ``SHADES - 1`` for the best; None where there is no value.
-        diverged: whether every seed has.
+        value: mean test value; None if the cell has no value.
+        valid: mean validation value; None if the cell has no value.
+        shade: from 0 for the worst values to ``SHADES - 1`` for the best; None without a value.
+        diverged: whether every seed diverged.
     """
 
     cell: SweepCell
@@ -33,7 +34,7 @@ class ShownCell:
 
 @dataclass(frozen=True)
 class Heat:
-    """Cells over two axes: a row for each value of one, a column for each of the other."""
+    """Heat table of a sweep over two fields: a row for each value of one field, a column for each of the other."""
 
     row_name: str
     column_name: str
@@ -43,10 +44,12 @@ class Heat:
 
 @dataclass(frozen=True)
 class Arranged:
-    """Cells in the form that fits them: ``heat`` for two axes, else ``cells``, best first.
+    """Cells of a sweep, arranged for its page: as a heat table if the sweep has two fields, else as a list.
 
     Attributes:
-        ends: the worst and the best value; None if there are none to compare.
+        heat: heat table; None if the sweep does not go over exactly two fields.
+        cells: all cells, best first.
+        ends: the worst and the best test value; None if there are no values to compare.
     """
 
     heat: Heat | None
@@ -55,10 +58,10 @@ class Arranged:
 
 
 def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
-    """All cells of a sweep.
+    """Arrange all cells of a sweep for its page.
 
     Args:
-        metric: what they are compared by; None if their values do not compare.
+        metric: metric by which cells are compared; None if their values cannot be compared.
     """
     values = [value for cell in sweep.cells if (value := _value(cell)) is not None] if metric else []
     ends = (min(values), max(values)) if values else None
@@ -99,7 +102,7 @@ def _shade(value: float | None, ends: tuple[float, float] | None) -> int | None:
 
 
 def _sorted(shown: Sequence[ShownCell], metric: Metric | None) -> list[ShownCell]:
-    """Best first by validation, which decides; cells over the budget follow, and those without a value are last."""
+    """Sort cells by validation value, best first. Cells over the budget follow; cells without a value are last."""
     if metric is None:
         return list(shown)
     sign = -1 if metric.direction == "maximize" else 1

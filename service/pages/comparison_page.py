@@ -1,4 +1,4 @@
-"""The page that holds entries of one board beside each other."""
+"""The page that compares entries of one board."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ from service.statistics.times import TimeUnit
 
 router = PageRouter()
 
-MOST = 8  # entries, whose curves can be told apart
+MOST = 8  # entries; curves of more entries could not be told apart
 SHORT = 12  # characters of a fingerprint in an address
-PARTS = ("task", "model", "norm", "training")  # of a spec, which decide its result
+PARTS = ("task", "model", "norm", "training")  # parts of a spec that decide its result
 
 
 @router.get("/compare")
@@ -47,7 +47,7 @@ def get_comparison(
     baseline: Annotated[Beginning | None, Query()] = None,
     by: Annotated[TimeUnit, Query()] = "steps",
 ) -> Response:
-    """Do these differ, and why?"""
+    """Page that compares entries: whether they differ, and why."""
     chosen = list(dict.fromkeys(fingerprint))
     with parts.db.snapshot() as session:
         if len(chosen) < 2:
@@ -63,7 +63,7 @@ def get_comparison(
 
 
 def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: TimeUnit) -> dict[str, Any]:
-    """Values of the page."""
+    """Values for the template of the page."""
     comparison = comparisons.comparison(session, chosen, baseline, None)
     entries, task = comparison.entries, BENCHMARKS[comparison.task]
     metric = task.metric()
@@ -115,7 +115,7 @@ def _values_by_seed(session: Session, entries: Sequence[ComparedEntry]) -> Value
 
 
 def _others(session: Session, comparison: Comparison) -> list[tuple[str, str]]:
-    """Further entries of the board, which can be added: fingerprint and name."""
+    """Fingerprint and name of each entry of the board that can be added to the comparison."""
     if len(comparison.entries) >= MOST:
         return []
     known = {entry.fingerprint for entry in comparison.entries}
@@ -134,10 +134,11 @@ def _others(session: Session, comparison: Comparison) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Rows on one axis.
+    """Intervals on one axis, a row for each.
 
     Attributes:
-        line: where nothing differs.
+        line: place on the axis that means no difference.
+        rows: what each row is about, and its mark; None for a row without a value.
     """
 
     axis: Axis
@@ -146,7 +147,7 @@ class Intervals:
 
 
 def differences(rows: Sequence[Compared], metric: Metric) -> Intervals:
-    """Each entry's difference from the baseline, on an axis that has 0."""
+    """Difference of each entry from the baseline, on an axis that has a place for 0."""
     found = [row.entry.difference for row in rows if row.entry.difference]
     limits = [limit for difference in found for limit in difference.ci95 or ()]
     dots = [dot for row in rows for dot in row.dots]
@@ -169,7 +170,7 @@ def _signed_level(number: float, metric: str) -> str:
 
 
 def speedups(entries: Sequence[ComparedEntry]) -> Intervals:
-    """Speed-ups of the entries: in seconds, or in steps where seconds do not compare."""
+    """Speed-ups of the entries: in seconds, or in steps where seconds cannot be compared."""
     split = [(entry, entry.speedup) for entry in entries if entry.speedup]
     ratios = [_shown(found) for _, found in split]
     numbers = [number for ratio in ratios for number in (ratio.ratio, *(ratio.ci95 or ())) if number]
@@ -193,11 +194,11 @@ def _shown(found: Split) -> Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """Fields of specs that are not the same in all.
+    """Fields in which specs differ.
 
     Attributes:
-        fields: by path, what each spec has there; None where it has no such field.
-        equal: how many others there are.
+        fields: values of all specs, by the path of the field; None for a spec that does not have the field.
+        equal: number of fields that are the same in all specs.
     """
 
     fields: Mapping[str, Sequence[Any]]
@@ -205,7 +206,7 @@ class Differing:
 
 
 def differing(specs: Sequence[Mapping[str, Any]]) -> Differing:
-    """Fields in which specs differ, in the order of the spec."""
+    """Find the fields in which specs differ, in the order of the first spec."""
     flat = [dict(_leaves(spec)) for spec in specs]
     paths = list(dict.fromkeys(path for own in flat for path in own))
     fields = {path: [own.get(path) for own in flat] for path in paths}
@@ -214,7 +215,7 @@ def differing(specs: Sequence[Mapping[str, Any]]) -> Differing:
 
 
 def _leaves(spec: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted paths and what is there."""
+    """Dotted path and value of each field of a spec."""
     for name, content in spec.items():
         if isinstance(content, Mapping):
             yield from _leaves(content, f"{prefix}{name}.")

@@ -13,16 +13,16 @@ from service.statistics.differences import pair
 from service.statistics.order import SURE
 from service.statistics.values import Limits
 
-Values = Mapping[str, Mapping[int, float]]  # of converged seeds, by fingerprint and seed
-MUCH = 1.03  # times as long as the baseline's, from which on a step is said to take longer
+Values = Mapping[str, Mapping[int, float]]  # values of converged seeds, by fingerprint and seed
+MUCH = 1.03  # a step that takes more than this many times as long as the baseline's is said to take longer
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """An entry beside the baseline.
+    """Entry that is compared with the baseline.
 
     Attributes:
-        dots: the differences of single seeds that both have.
+        dots: difference from the baseline for each seed that the entry and the baseline share.
     """
 
     entry: ComparedEntry
@@ -30,7 +30,7 @@ class Compared:
 
 
 def compared(comparison: Comparison, values: Values) -> list[Compared]:
-    """All entries but the baseline."""
+    """Compare each entry other than the baseline with the baseline."""
     against = values[comparison.baseline]
     rows = []
     for entry in comparison.entries:
@@ -41,7 +41,7 @@ def compared(comparison: Comparison, values: Values) -> list[Compared]:
 
 
 def verdict(comparison: Comparison, values: Values, named: Mapping[str, str], metric: Metric) -> Verdict:
-    """Verdict: which entries differ from the baseline, and how far the best is from the next."""
+    """Verdict: which entries differ from the baseline, and how far the best entry is ahead of the next entry."""
     return Verdict(_against_baseline(comparison, named), _best(comparison, values, named, metric))
 
 
@@ -67,9 +67,9 @@ def _against_baseline(comparison: Comparison, named: Mapping[str, str]) -> str:
         parts.append(f"no difference between {formats.listed(open_ones)} and {baseline} is shown")
     if split:
         told = f"between {formats.listed(split)} and {baseline} the seeds that converged differ"
-        parts.append(f"{told}, but with those that diverged the scores do not say the same")
+        parts.append(f"{told}, but the scores, in which diverged seeds count too, do not show it")
     if few and lost_baseline:
-        parts.append(f"{baseline} has no finite result to hold {formats.listed(few)} against")
+        parts.append(f"{baseline} has no finite result to compare {formats.listed(few)} with")
     elif few:
         parts.append(f"{formats.listed(few)} {_verb('has', few)} too few seeds beside {baseline} ({NEEDED})")
     if lost:
@@ -89,8 +89,9 @@ def _verb(singular: str, names: Sequence[str]) -> str:
 
 
 def _best(comparison: Comparison, values: Values, named: Mapping[str, str], metric: Metric) -> str:
-    """Sentence on the best entry, or on those that may be the best. Only entries within the budget that have enough
-    seeds count.
+    """Sentence on the best entry, or on the entries that may be the best.
+
+    Only entries that are within the budget and have enough seeds count.
     """
     within = [entry for entry in comparison.entries if not entry.over_budget]
     ranked = sorted((entry for entry in within if entry.tie_group is not None), key=_place)
@@ -112,9 +113,10 @@ def _place(entry: ComparedEntry) -> tuple[Any, ...]:
 
 
 def _may_lead(first: ComparedEntry, beside: Sequence[ComparedEntry], named: Mapping[str, str]) -> str:
-    """
+    """Sentence on an entry with the best score that is not surely the best.
+
     Args:
-        beside: others that it is not surely better than.
+        beside: entries that are not shown to be worse than ``first``.
     """
     tied = [named[entry.fingerprint] for entry in beside if entry.tie_group == first.tie_group]
     others = [named[entry.fingerprint] for entry in beside if entry.tie_group != first.tie_group]
@@ -131,7 +133,7 @@ def _leads(
 ) -> str:
     best, next_one = named[first.fingerprint], named[second.fingerprint]
     found = pair(values[first.fingerprint], values[second.fingerprint], Limits.of(metric))
-    if found is None:  # which is surely worse, so that it was tested
+    if found is None:  # too few seeds for an interval; ``second`` is surely worse all the same
         return f"{best} is best."
     limits = sorted(map(abs, found.ci95)) if found.ci95 and found.ci95[0] * found.ci95[1] > 0 else found.ci95
     between = formats.difference_interval(limits, metric.name).replace("+", "")
@@ -143,7 +145,7 @@ def _leads(
 
 
 def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
-    """Facts besides the verdict: shared seeds, and the cost of a step."""
+    """Facts besides the verdict, such as the number of shared seeds and which entry is fastest."""
     shared = set.intersection(*(set(entry.seeds) for entry in comparison.entries))
     told = [f"{formats.count(len(shared), 'shared seed')}: same initial weights, same batches" if shared else ""]
     told += [_diverged(comparison, named), _gaps(comparison, named), _over_budget(comparison, named)]
@@ -157,7 +159,7 @@ def _diverged(comparison: Comparison, named: Mapping[str, str]) -> str:
         for entry in comparison.entries
         if entry.n_diverged
     ]
-    return f"{formats.listed(some)} diverged, and count in scores alone, as no skill" if some else ""
+    return f"{formats.listed(some)} diverged; they count only in scores, as a model without skill" if some else ""
 
 
 def _gaps(comparison: Comparison, named: Mapping[str, str]) -> str:
@@ -194,4 +196,4 @@ def _with_interval(ratio: Ratio) -> str:
 
 def _other_machines(comparison: Comparison) -> str:
     machines = {(entry.hardware, entry.kernel) for entry in comparison.entries}
-    return "Seconds are of different hardware or kernels, and are not compared" if len(machines) > 1 else ""
+    return "Seconds were measured on different hardware or kernels, and are not compared" if len(machines) > 1 else ""

@@ -12,12 +12,12 @@ class Estimate:
     """Text above the button that submits.
 
     Attributes:
-        claim: the answer in a line.
-        basis: what it is based on.
-        wait: when it would begin.
-        measured: what is known already; empty if nothing is.
-        code: which workers have other code than the API; empty if none has.
-        memory: what a run needs; empty if that is not known.
+        claim: how many runs, and how long they take.
+        basis: measurements that the time is based on.
+        wait: when the first run would begin.
+        measured: seeds that are measured already; empty if there are none.
+        code: workers that have other code than the API; empty if there are none.
+        memory: memory that a run needs; empty if it is not known.
     """
 
     claim: str
@@ -37,7 +37,7 @@ def _code(plan: PlanOut) -> str:
         f"{worker.host} (process {worker.pid}) has other code for {formats.listed(worker.parts)} than the API."
         for worker in plan.code.workers
     ]
-    return " ".join([*told, "Its runs would be of that code."]) if told else ""
+    return " ".join([*told, "Runs on these workers would use that other code."]) if told else ""
 
 
 def _claim(plan: PlanOut) -> str:
@@ -50,7 +50,7 @@ def _claim(plan: PlanOut) -> str:
 
 def _basis(plan: PlanOut) -> str:
     if plan.basis is None:
-        return "Nothing like it was measured on this service."
+        return "No similar run was measured on this service."
     low, high = map(formats.seconds, plan.total_seconds_range or (0.0, 0.0))
     more = [*(["fastest to slowest"] if low != high else []), *(["one run after the other"] if plan.runs > 1 else [])]
     return "; ".join([f"{plan.basis[:1].upper()}{plan.basis[1:]}", *more]) + "."
@@ -80,7 +80,7 @@ def _measured(plan: PlanOut) -> str:
     if not plan.measured_seeds:
         return ""
     if len(plan.measured_seeds) == plan.runs:
-        return "All of it is measured here already; other seeds would tell more."
+        return "All these seeds are measured here already; other seeds would tell more."
     seeds = formats.listed([str(seed) for seed in plan.measured_seeds])
     one = len(plan.measured_seeds) == 1
     return f"Seed {seeds} is measured here already." if one else f"Seeds {seeds} are measured here already."

@@ -1,4 +1,4 @@
-"""One experiment: how is it going? The page follows it while it is open (``static/live.js``)."""
+"""The page of an experiment: how it is going. While the page is open, ``static/live.js`` keeps it up to date."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from service.pages.routing import PageRouter
 from service.statistics.values import Limits, Value, value
 from service.workload.backlog import Backlog, backlogs
 
-MOST_ROWS = 20  # of the curves' table
+MOST_ROWS = 20  # of the table of curves
 MOST_WRITTEN = 200  # characters of an error in the answer
 
 router = PageRouter(prefix="/experiments/{experiment_id}")
@@ -50,7 +50,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class CurveTable:
-    """Curves as numbers; each row a step and what each column has there."""
+    """Curves as numbers. Each row has a step, and a text for each column at this step."""
 
     columns: Sequence[str] = ()
     rows: Sequence[tuple[int, Sequence[str]]] = field(default_factory=list)
@@ -75,13 +75,13 @@ def get_experiment(request: Request, experiment_id: parameters.ExperimentId, par
 
 @router.post("/cancel", dependencies=[Depends(own_fields)])
 def cancel(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> Response:
-    """Cancel it, and show it again."""
+    """Cancel an experiment, and show its page again."""
     return _shown(experiments.cancel_experiment(experiment_id, db))
 
 
 @router.post("/retry", dependencies=[Depends(own_fields)])
 def retry(experiment_id: parameters.ExperimentId, parts: PartsDep) -> Response:
-    """Open new attempts of what failed or was cancelled, and show it again."""
+    """Open new attempts of failed and cancelled runs, and show the experiment's page again."""
     return _shown(experiments.retry_experiment(experiment_id, parts))
 
 
@@ -223,14 +223,14 @@ def _facts_of(experiment: ExperimentOut) -> list[str]:
     older = sum(run.of_older_code for run in experiment.runs)
     told = [f"{diverged} diverged"] if diverged else []
     if older:
-        told.append(f"{formats.count(older, 'run')} of older code, which the board leaves out")
+        told.append(f"{formats.count(older, 'run')} of older code, left out of the board")
     if any((run.result or {}).get("value") is not None for run in experiment.runs):
         told.append(f"{reached} of {len(experiment.runs)} reached the target")
     return told
 
 
 def _pooled(experiment: ExperimentOut) -> tuple[str, Value] | None:
-    """The metric and what the seeds that have succeeded are worth; None of an analysis."""
+    """Metric, and the pooled value of the seeds that have succeeded; None for an analysis."""
     benchmark = BENCHMARKS.get(experiment.spec["task"]["name"])
     mixed = any(run.of_older_code for run in experiment.runs) and not all(run.of_older_code for run in experiment.runs)
     counting = [run for run in experiment.runs if not (mixed and run.of_older_code)]
@@ -244,7 +244,7 @@ def _pooled(experiment: ExperimentOut) -> tuple[str, Value] | None:
 
 
 def board_address(experiment: ExperimentOut) -> str | None:
-    """Address of the board that the entry stands on; None for an analysis."""
+    """Address of the board that the experiment's entry stands on; None for an analysis."""
     name, profile = experiment.spec["task"]["name"], cast(ProfileName, experiment.spec["task"]["profile"])
     if experiment.problem is None or name not in BENCHMARKS:
         return None
@@ -255,12 +255,12 @@ def board_address(experiment: ExperimentOut) -> str | None:
 
 
 def latest(curves: SeedCurves | None) -> Mapping[str, float]:
-    """The last validation value of each run that has one."""
+    """Last validation value of each run that has a value, by the id of the run."""
     return {seed.run_id: seed.points[-1].value for seed in curves.seeds if seed.points} if curves else {}
 
 
 def curve_table(curves: SeedCurves | None) -> CurveTable:
-    """The curves that are drawn, at steps spread evenly over those at which there are values."""
+    """Table of the drawn curves, at some of the steps that have values, evenly spread."""
     if curves is None:
         return CurveTable()
     shown = curves.seeds[:MOST_SEEDS]
@@ -276,15 +276,17 @@ def curve_table(curves: SeedCurves | None) -> CurveTable:
 
 
 def spread(steps: Sequence[int], most: int) -> list[int]:
-    """Spread of at most ``most`` steps, evenly, the first and the last among them."""
+    """Choose at most ``most`` steps, evenly spread, with the first and the last."""
     if len(steps) <= most:
         return list(steps)
     return [steps[round(k * (len(steps) - 1) / (most - 1))] for k in range(most)]
 
 
 def told_departures(spec: Mapping[str, Any]) -> list[tuple[str, str, str]] | None:
-    """Option, value here, value of the profile; None if the spec cannot be read here, as for want of a plug-in, or is
-    an analysis."""
+    """Options that differ from the profile: path, value in this spec, value in the profile.
+
+    None for an analysis, and for a spec that cannot be read here, such as a spec of a plug-in that is not installed.
+    """
     try:
         parsed = parse(spec)
     except (ValidationError, ValueError):
@@ -296,6 +298,6 @@ def told_departures(spec: Mapping[str, Any]) -> list[tuple[str, str, str]] | Non
 
 
 def history(runs: Sequence[RunOut]) -> list[tuple[int, HistoryEntry]]:
-    """Problems of the runs, by seed, newest first."""
+    """Histories of all runs in one list: seed and entry, newest first."""
     entries = [(run.seed, entry) for run in runs for entry in run.history]
     return sorted(entries, key=lambda entry: entry[1].at, reverse=True)

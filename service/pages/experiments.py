@@ -1,4 +1,4 @@
-"""All experiments, newest first: where is mine?"""
+"""The page that lists experiments, newest first, with filters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -50,7 +50,7 @@ TYPED: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Filters of the list; None does not filter."""
+    """Filters of the list of experiments. An empty filter lets all experiments pass."""
 
     task: Annotated[parameters.TaskName, Blank] = None
     profile: Annotated[parameters.Profile, Blank] = None
@@ -62,12 +62,12 @@ class Filters:
 
     @property
     def asked(self) -> Mapping[str, Any]:
-        """Filters that are set, as an address has them."""
+        """Filters that are set, as query parameters of an address."""
         return {name: content for name, content in asdict(self).items() if content}
 
     @property
     def errors(self) -> Mapping[str, str]:
-        """Errors of texts that were typed, by field. Each says what to type instead."""
+        """Errors of the filters that a user types, by field. Each error says what to type instead."""
         found = {name: _error(form, getattr(self, name)) for name, form in TYPED.items()}
         return {name: error for name, error in found.items() if error}
 
@@ -82,15 +82,15 @@ def _error(form: TypeAdapter[Any], content: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An experiment of the list.
+    """Row of the list of experiments.
 
     Attributes:
-        seeds: how many runs are in which state, the present ones only.
-        mean: of its runs' values; None while there is none.
-        metric: what the values are of; None of an analysis.
-        name: the method with what differs from the profile; None without a method.
-        changed: what differs from the profile alone.
-        age: seconds since it was submitted.
+        seeds: number of runs in each state; states without runs are left out.
+        mean: mean value of the runs that did not diverge; None while there is no value.
+        metric: metric of the values; None for an analysis.
+        name: the method, and the options that differ from the profile; None without a method.
+        changed: the options that differ from the profile, without the method.
+        age: seconds since the experiment was submitted.
     """
 
     id: str
@@ -143,7 +143,7 @@ def list_experiments(
 def _found(
     db: Database, filters: Filters, cursor: str | None
 ) -> tuple[list[ExperimentSummary], Mapping[str, Sequence[RunResult]]]:
-    """The experiments of a page and one more if there is one, and the results of each."""
+    """Experiments of a page, and the first experiment of the next page, if there is one; and results by experiment."""
     columns = {"task": filters.task, "profile": filters.profile, "method": filters.method, "sweep_id": filters.sweep}
     with db.snapshot() as session:
         found = queries.experiments(
@@ -159,7 +159,7 @@ def _found(
 
 
 def _choices(everything: str, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Values and texts of a field whose first choice asks for all."""
+    """Values and texts of a select field. The first choice does not filter."""
     return [("", everything), *((name, name) for name in names)]
 
 
@@ -167,7 +167,7 @@ def rows(shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunR
     """Rows of the list of experiments.
 
     Args:
-        results: of the succeeded runs of each.
+        results: results of the succeeded runs, by the id of the experiment.
     """
     return [_row(experiment, results[experiment.id], now) for experiment in shown]
 

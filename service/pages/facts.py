@@ -1,4 +1,4 @@
-"""Facts on how runs were computed, once where all runs agree, else by seed."""
+"""Facts on how runs were computed: a single value where all runs agree, else a value for each group of seeds."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,10 +6,10 @@ from service.experiments.schemas import RunOut
 from service.pages.formats import listed
 
 Facts = list[tuple[str, list[tuple[str, str]]]]
-"""Name, and values with whom they are of: empty of all."""
+"""Name of each fact, and its values. Each value comes with a text that names its seeds, empty for all seeds."""
 
 FIRST = ("host", "device", "cpu", "gpu", "threads", "kernel", "torch", "normbench", "git", "python")
-MOST_NAMED = 5  # seeds
+MOST_NAMED = 5  # seeds that are named; more seeds are counted
 
 
 def facts(runs: Sequence[RunOut]) -> Facts:

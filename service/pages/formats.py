@@ -1,4 +1,4 @@
-"""Texts of pages that are markup; and the filters of the templates, which write numbers as ``service.wording`` does."""
+"""Filters of the templates: texts with markup, and the numbers in words of ``service.wording``."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -82,25 +82,25 @@ SHORT = 12  # characters of a digest
 
 
 def name(text: str) -> Markup:
-    """A name that may break after each underscore, escaped."""
+    """Escape a name, and let lines break after each underscore."""
     return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
 
 
 def linked(text: str) -> Markup:
-    """A citation whose arXiv numbers lead to the papers, escaped."""
+    """Escape a citation, and link its arXiv numbers to the papers."""
     link = r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv:\1</a>'
     return Markup(ARXIV.sub(link, str(escape(text))))
 
 
 def shortened(text: str) -> Markup:
-    """A checksum or a commit by its first characters, the whole of it in its title; other texts as they are."""
+    """Shorten a checksum or a commit; its title has the whole text. Other texts are only escaped."""
     if not DIGEST.fullmatch(text):
         return escape(text)
     return Markup('<abbr title="{}">{}</abbr>').format(text, text[:SHORT])
 
 
 def prose(text: str) -> Markup:
-    """A text that has names between backticks, as docstrings have: they are set as code. Escaped."""
+    """Escape a text, such as a docstring, and set its names between backticks as code."""
     return Markup(QUOTED.sub(r"<code>\2</code>", str(escape(text))))
 
 

@@ -11,8 +11,8 @@ from service.http.bodies import MAX_YAML_BYTES, SMALL_BYTES, read_body
 from service.http.readers import in_reader
 from service.keys import browser
 
-MAX_BYTES, MAX_FIELDS = 8 * 1024, 10  # of a form with a button, or one line to fill in
-MAX_SPEC_BYTES = 9 * MAX_YAML_BYTES  # of the form with a spec, which has its YAML twice, each letter as %XX
+MAX_BYTES, MAX_FIELDS = 8 * 1024, 10  # for a form that has a button, or one line to fill in
+MAX_SPEC_BYTES = 9 * MAX_YAML_BYTES  # for the form with a spec: it has the YAML twice, and a byte may be sent as %XX
 MAX_SPEC_FIELDS = 500
 MAX_NAME = 200  # characters of a field's name
 MAX_FIELD = 20_000  # characters of a field; 1,000 seeds have 12,000
@@ -22,11 +22,11 @@ Pairs = list[tuple[str, str]]
 
 
 async def form_fields(request: Request) -> Pairs:
-    """Names and values of a form's fields, in the order of the form; those left empty, too.
+    """Names and values of a form's fields, in the order of the form. Empty fields are included.
 
     Raises:
-        BadRequest: the body is no form.
-        TooLarge: it has too many bytes or fields.
+        BadRequest: the body is not a form.
+        TooLarge: the form has too many bytes or fields.
     """
     return await _fields(request, MAX_BYTES, MAX_FIELDS)
 
@@ -35,13 +35,14 @@ async def spec_fields(request: Request) -> Pairs:
     """Fields of a form that holds a spec.
 
     Raises:
-        BadRequest, TooLarge: also if a field is too long, or its name.
+        BadRequest: the body is not a form, or the name of a field is too long.
+        TooLarge: the form has too many bytes or fields, or a field is too long.
     """
     fields = await _fields(request, MAX_SPEC_BYTES, MAX_SPEC_FIELDS)
     for name, text in fields:
         if len(name) > MAX_NAME:
             raise BadRequest(
-                f"the form has a field {quoted(name)} of {len(name):,} characters; no field has such a name"
+                f"a field's name has {len(name):,} characters: {quoted(name)}; a name has at most {MAX_NAME}"
             )
         if len(text) > MAX_FIELD and name not in OF_YAML:
             raise TooLarge(f"the field {quoted(name)} has over {MAX_FIELD:,} characters; shorten it")
@@ -51,7 +52,7 @@ async def spec_fields(request: Request) -> Pairs:
 async def _fields(request: Request, most_bytes: int, most_fields: int) -> Pairs:
     body = await read_body(request, most_bytes, "form")
     if body.count(b"&") >= most_fields:
-        raise TooLarge(f"the form has over {most_fields} fields; no form of this service has")
+        raise TooLarge(f"the form has over {most_fields} fields; send at most {most_fields}")
     return _parsed(body) if len(body) <= SMALL_BYTES else await in_reader(_parsed, body)
 
 
@@ -59,29 +60,29 @@ def _parsed(body: bytes) -> Pairs:
     try:
         return parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), errors="strict")
     except ValueError as error:
-        raise BadRequest(f"the body is no form: {quoted(str(error))}") from None
+        raise BadRequest(f"the body is not a form: {quoted(str(error))}") from None
 
 
 FormFields = Annotated[Pairs, Depends(form_fields)]
 
 
 def _own(request: Request, fields: Pairs) -> Pairs:
-    """The fields of a form that changes what is stored: nobody else can have made it.
+    """Check that a form was sent from a page of this service. Returns the form's fields without the token.
 
     Raises:
-        Forbidden: the browser has a key, and the form lacks its token.
+        Forbidden: the browser has a key, but the form lacks the token that belongs to the key.
     """
     browser.check_form(request, dict(fields).get(browser.TOKEN, ""))
     return [field for field in fields if field[0] != browser.TOKEN]
 
 
 async def own_fields(request: Request, fields: FormFields) -> Pairs:
-    """The fields of a form that changes what is stored, checked as ``_own`` does."""
+    """Fields of a form that changes stored data, sent from a page of this service."""
     return _own(request, fields)
 
 
 async def own_spec_fields(request: Request, fields: Annotated[Pairs, Depends(spec_fields)]) -> Pairs:
-    """Fields of a form that holds a spec, sent from a page of ours."""
+    """Fields of a form that holds a spec, sent from a page of this service."""
     return _own(request, fields)
 
 

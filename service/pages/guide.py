@@ -1,4 +1,4 @@
-"""The guide: the site of ``docs/`` as ``make guide`` has built it, so that it is read without internet."""
+"""The guide: the site that ``make guide`` builds from ``docs/``. It can be read without internet."""
 
 import base64
 import hashlib
@@ -34,7 +34,7 @@ text. The pages are files that were built with the code; nothing that a user wro
 
 @router.get("/guide")
 def get_guide(request: Request) -> Response:
-    """Lead to the first page; where the guide is not built, say how to build it."""
+    """Redirect to the first page of the guide. If the guide is not built, show how to build it."""
     if not (BUILT / FIRST_PAGE).is_file():
         return page(request, "guide.html")
     return RedirectResponse(f"/guide/{FIRST_PAGE}")
@@ -53,7 +53,7 @@ def get_guide_file(path: Annotated[str, InPath()]) -> Response:
 
 
 def policy(page: bytes) -> str:
-    """The Content-Security-Policy of a page, which allows the scripts that stand in it."""
+    """Content-Security-Policy of a page. It allows the scripts that stand in the page."""
     digests = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in SCRIPT.findall(page))
     scripts = " ".join(f"'sha256-{digest}'" for digest in dict.fromkeys(digests))
     return re.sub(" +;", ";", POLICY.format(scripts=scripts))

@@ -12,9 +12,9 @@ class Mark:
     """Mark of a number, in per cent of the axis.
 
     Attributes:
-        limits: of its interval.
+        limits: ends of the interval; None if there is no interval.
         dots: single seeds.
-        beyond: at which end it is too far out to be shown, if it is.
+        beyond: end of the axis that the number lies beyond; None if the number lies on the axis.
     """
 
     at: float
@@ -24,7 +24,7 @@ class Mark:
 
 
 def mark(axis: Axis, mean: float, limits: Sequence[float] | None, dots: Sequence[float] = ()) -> Mark:
-    """A number's place on an axis."""
+    """Mark of a number on an axis."""
     return Mark(
         at=axis.at(mean),
         limits=(axis.at(limits[0]), axis.at(limits[1])) if limits else None,

@@ -24,13 +24,13 @@ from service.pages.seeds import TooFew, too_few
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A method on a board.
+    """Standing of a method on a board.
 
     Attributes:
-        rank: that it shares with its tie group; None if all of its runs diverged, and if its seeds are too few.
-        tied_with: names of the others of its tie group.
-        few: what stands in place of the rank, if its seeds are too few.
-        changed: in what its spec differs from the profile.
+        rank: rank of the method's tie group; None if all runs of the method diverged, or if it has too few seeds.
+        tied_with: names of the other methods of the tie group.
+        few: text in place of the rank, if the method has too few seeds.
+        changed: options in which the spec differs from the profile.
     """
 
     rank: int | None
@@ -42,7 +42,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A board: its task's own problem at a profile."""
+    """Column of the table of standings: the board of a task's own problem at a profile."""
 
     task: str
     metric: str
@@ -54,23 +54,23 @@ COLUMNS = TypeAdapter(list[Column])
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """Methods in the order of their mean rank, those without any last; and boards."""
+    """Table of standings: methods by their mean rank, and a column for each board. Methods without a rank are last."""
 
     methods: Sequence[str]
     columns: Sequence[Column]
 
     def all_diverged(self, tasks: Collection[str]) -> bool:
-        """Tell if these tasks have entries, and none has a finite result."""
+        """Tell if these tasks have entries, but no entry has a finite result."""
         found = [one for column in self.columns if column.task in tasks for one in column.standings.values()]
         return bool(found) and all(one.value is None for one in found)
 
 
 def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardSummary], profile: str) -> Standings:
-    """All methods on all boards of a profile.
+    """Standings of all methods on all boards of a profile.
 
     Args:
-        kept: where boards are that were made before.
-        boards: all that have entries.
+        kept: cache of columns that were made before.
+        boards: all boards that have entries.
     """
     own = [board for board in boards if board.profile == profile and board.n_entries and _is_own(board)]
     version = tuple((board.task, *queries.version(session, board.task, cast(ProfileName, profile))) for board in own)
@@ -91,7 +91,7 @@ def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardS
 
 
 def busiest(boards: Sequence[LeaderboardSummary]) -> ProfileName | None:
-    """The profile with most runs; None if there are none."""
+    """Profile with the most runs; None if there are no boards."""
     runs: Counter[str] = Counter()
     for board in boards:
         runs[board.profile] += board.n_runs
@@ -108,7 +108,7 @@ def _column(session: Session, board: LeaderboardSummary) -> Column:
 
 
 def column(board: Leaderboard) -> Column:
-    """The measured entries of a board that has one a method."""
+    """Column of a board, from its measured entries. The board must have at most one entry for each method."""
     measured = [entry for entry in board.entries if entry.source == "measured" and entry.method in METHODS]
     return Column(board.task, board.metric, {entry.method or "": _standing(board, entry) for entry in measured})
 

@@ -1,4 +1,4 @@
-"""The pages of methods: all of them, and what is known of one."""
+"""The pages of methods: all methods, and the report card of one method."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard
 
 router = PageRouter()
 
-COLUMNS = 6  # of the table that stands for the gradients' curves
+COLUMNS = 6  # of the table that shows the curves of gradients as numbers
 FLOW = "gradient_norm"
 
 
 @router.get("/methods")
 def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
-    """Page of all methods, and of where they stand."""
+    """Page of all methods, with their standings on the boards."""
     with parts.db.snapshot() as session:
         boards = [one for one in leaderboards.leaderboards(session) if one.n_entries]
         shown = profile or busiest(boards)
@@ -79,7 +79,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 
 
 def claim(card: ReportCard) -> str:
-    """Sentence on where the method stands."""
+    """Sentence on the method's ranks on the boards."""
     placed = [one for one in card.standings if one.shared_rank is not None]
     ranked = [one for one in placed if one.n_seeds >= FEWEST]
     if placed and not ranked:
@@ -94,7 +94,7 @@ def claim(card: ReportCard) -> str:
     if len(first) > 1 and surely == len(first):
         return f"It ranks first on {surely} of {boards}."
     if len(first) > 1:
-        return f"It has rank 1 on {len(first)} of {boards}, and is shown to be first on {surely or 'none'} of these."
+        return f"It has rank 1 on {len(first)} of {boards}, and is surely first on {surely or 'none'} of these."
     tied = f", tied with {formats.listed(best.tied_with)}" if best.tied_with else ""
     return f"Its best rank is {best.shared_rank} of {best.of}{tied} ({where})."
 
@@ -108,7 +108,7 @@ def _unranked(card: ReportCard) -> str:
 
 
 def facts(card: ReportCard) -> list[str]:
-    """Facts on the method, its cost first."""
+    """Facts on the method: the cost of a training step, and how many analyses are not measured yet."""
     costs = [f"{_told_cost(found)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
     told = [f"a training step takes {formats.listed(costs)}, compared with none"] if costs else []
     open_ones = len(card.missing)
@@ -122,10 +122,10 @@ def _told_cost(found: CellOut) -> str:
 
 @dataclass(frozen=True)
 class InCell:
-    """Measurements of a method in one cell; None for those that are missing.
+    """Measurements of a method in one cell; None for a measurement that is missing.
 
     Attributes:
-        flow: gains under what becomes of the gradient with them.
+        flow: gains of the method, by the verdict on the gradient with these gains.
     """
 
     cost: str | None
@@ -167,7 +167,7 @@ def _flow(measured: MeasuredOut) -> Mapping[str, Sequence[str]]:
 
 @dataclass(frozen=True)
 class Found:
-    """A finding, and the run that it is from."""
+    """Finding of an analysis, with the id of the run that measured it."""
 
     analysis: str
     run_id: str
@@ -175,7 +175,7 @@ class Found:
 
 
 def findings(card: ReportCard) -> Iterator[Found]:
-    """All that was found, that of which something is claimed first."""
+    """All findings of a report card. Findings whose source makes a claim come first."""
     measured = [("invariances", card.invariances)]
     for cell, found in card.cells.items():
         measured += [
@@ -189,7 +189,7 @@ def findings(card: ReportCard) -> Iterator[Found]:
 
 @dataclass(frozen=True)
 class ToMeasure:
-    """An analysis that can be submitted: what it is, and its spec as a form's fields."""
+    """Analysis that can be submitted: its name, and its spec as fields of a form."""
 
     name: str
     fields: Mapping[str, str]
@@ -203,7 +203,7 @@ def _to_measure(spec: Mapping[str, Any]) -> ToMeasure:
 
 
 def _sampled(flows: Mapping[str, Sequence[tuple[float, float]]]) -> list[tuple[str, list[tuple[float, float]]]]:
-    """Some points of each line, evenly spread, for the table that stands for the figure."""
+    """Label and some points of each line, evenly spread, for the table that shows the figure as numbers."""
     return [(label, _spread(points)) for label, points in flows.items()]
 
 

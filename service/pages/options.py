@@ -1,4 +1,4 @@
-"""Options as a table: what may be chosen of a part of a spec, from its JSON Schema."""
+"""Table of the options of a part of a spec, from the JSON Schema of the part."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ LIMITS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiv
 
 @dataclass(frozen=True)
 class Option:
-    """A row: what it is called, what it may be, and what it is unless a spec says otherwise."""
+    """Row of the table: name of an option, values that it may have, its default, and what it means."""
 
     name: str
     may_be: str
@@ -21,7 +21,7 @@ class Option:
 
 
 def options_of(schema: Mapping[str, Any], without: Collection[str] = ()) -> Sequence[Option]:
-    """All options of an object's schema but some."""
+    """Options of an object with this JSON Schema, but not the options that ``without`` names."""
     return [
         Option(
             name,

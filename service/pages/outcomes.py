@@ -1,4 +1,4 @@
-"""Words for runs that diverged. They have succeeded, and pages do not show them as a success."""
+"""Words for runs that diverged. Their state is ``succeeded``, but pages do not show them as a success."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from service.sweeps.schemas import SweepCell
 
 
 def diverged_at(run: RunOut) -> int | None:
-    """The step at which a run diverged; None if it did not."""
+    """The step at which a run diverged; None if the run did not diverge."""
     if run.outcome != "diverged":
         return None
     step: int = ((run.result or {}).get("divergence") or {}).get("step", run.progress.step)

@@ -1,4 +1,4 @@
-"""The first page: what wins where, and what runs."""
+"""The first page: which methods win on which boards, and what runs now."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from service.workload.queries import live
 router = PageRouter()
 
 SHOWN = 5  # experiments of a list
-TOLD: tuple[State, ...] = ("running", "queued", "failed")  # most runs have succeeded, and need not be counted
+TOLD: tuple[State, ...] = ("running", "queued", "failed")  # runs that succeeded are not counted
 
 
 @router.get("/")
@@ -50,7 +50,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
 
 
 def answer(counts: Mapping[str, int], workers: int) -> str:
-    """Line on what runs now."""
+    """Sentence on what runs now: ``3 running, 12 queued, 2 workers, 0 failed``."""
     known = [(counts.get(state, 0), state) for state in ("running", "queued")]
     told = [f"{formats.steps(number)} {state}" for number, state in known]
     told.append(formats.count(workers, "worker"))

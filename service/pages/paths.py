@@ -7,7 +7,7 @@ NOTHING: Final = object()
 
 
 def at(nested: Mapping[str, Any], path: str) -> Any:
-    """Value at a path; ``NOTHING`` if there is none."""
+    """Value at a dotted path; ``NOTHING`` if the path does not exist."""
     found: Any = nested
     for name in path.split("."):
         if not isinstance(found, Mapping) or name not in found:
@@ -17,7 +17,7 @@ def at(nested: Mapping[str, Any], path: str) -> Any:
 
 
 def put(nested: dict[str, Any], path: str, value: Any) -> None:
-    """Put a value there, in place of what is no mapping on the way."""
+    """Put a value at a dotted path. Anything on the way that is not a mapping is replaced by a mapping."""
     *above, last = path.split(".")
     for name in above:
         inner = nested.get(name)

@@ -1,4 +1,4 @@
-"""Refusals as pages: a browser that asks for a page gets a page, programs get the problem."""
+"""Pages for errors: a browser that asks for a page gets a page, a program gets the problem as JSON."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ REPLACED = ("content-length", "content-type")
 
 
 class ShowRefusals:
-    """Turns problems into pages for browsers, wherever they come from; the status stays."""
+    """Middleware that turns problems into pages for browsers. The HTTP status stays."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -82,7 +82,7 @@ def _is_problem(start: Message) -> bool:
 
 
 def _came_by_a_foreign_link(scope: Scope) -> bool:
-    """Tell if the browser follows a link from another site. It does not send its key then (``SameSite=Strict``)."""
+    """Tell if the browser follows a link from another site. It sends no key then (``SameSite=Strict``)."""
     return Headers(scope=scope).get("sec-fetch-site") in FOREIGN
 
 

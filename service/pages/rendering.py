@@ -25,7 +25,7 @@ VERSION = version_of("normbench")
 
 @cache
 def templates() -> Environment:
-    """Everything is escaped, and a value that was forgotten is an error."""
+    """Environment of the templates. It escapes every value, and a missing value is an error."""
     environment = Environment(
         loader=PackageLoader("service.pages"),
         autoescape=True,
@@ -46,31 +46,31 @@ def templates() -> Environment:
 
 
 def address(path: str, **query: Any) -> str:
-    """An address with its query; what is None is left out, and a list is given several times."""
+    """Address with a query. A parameter that is None is left out. A list gives a parameter for each element."""
     given = {name: content for name, content in query.items() if content is not None}
     encoded = urlencode(given, doseq=True)
     return f"{quote(path)}?{encoded}" if encoded else quote(path)
 
 
 def own_path(back: str) -> str:
-    """A path of this service, whatever a form names: ``//host`` and ``/\\host`` would lead elsewhere."""
+    """Return ``back`` if it is a path of this service, else ``/``: ``//host`` and ``/\\host`` lead to other hosts."""
     return back if back.startswith("/") and not back.startswith(("//", "/\\")) else "/"
 
 
 def theme_of(request: Request) -> Theme | None:
-    """The colours that were chosen; None for those of the system."""
+    """Colours that the user chose, light or dark; None for the colours of the system."""
     chosen = request.cookies.get("theme")
     return next((theme for theme in THEMES if theme == chosen), None)
 
 
 def here(request: Request) -> str:
-    """The request's own address on this service, with its query."""
+    """Address of a request on this service: its path and query."""
     url = request.url
     return f"{url.path}?{url.query}" if url.query else url.path
 
 
 def curl_of(request: Request) -> Callable[..., str]:
-    """Writes a call of this service as curl makes it, with a key where one is asked for."""
+    """Make a function that writes a call of this service as a curl command, with a key if the service asks for keys."""
     origin = f"{request.url.scheme}://{request.url.netloc}"
     key = (KEY_HEADER,) if request.app.state.require_keys else ()
 
@@ -81,7 +81,10 @@ def curl_of(request: Request) -> Callable[..., str]:
 
 
 def html(request: Request, template: str, **values: Any) -> str:
-    """A page. Templates also know the request's own address, ``here_url``, and write calls of the API by ``curl``."""
+    """Render a template as HTML.
+
+    Every template also gets ``here_url``, the address of the request, and ``curl``, which writes calls of the API.
+    """
     return (
         templates()
         .get_template(template)
@@ -97,17 +100,18 @@ def html(request: Request, template: str, **values: Any) -> str:
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
-    """Answer with a page that may be another one the next time."""
+    """Answer with a page that may change at any time: browsers must ask for it again (``no-cache``)."""
     return HTMLResponse(html(request, template, **values), status, headers={"Cache-Control": "no-cache"})
 
 
 def kept(request: Request, parts: Parts, version: Hashable, make: Callable[[], str]) -> Response:
-    """Answer with a page that stays as it is while its data has this version: with 304 to whoever has it, else as it
-    was made before, if it was.
+    """Answer with a page that does not change while its data has this version.
+
+    The answer is 304 if the browser has the page. Otherwise the page comes from the cache, or is made.
 
     Args:
-        version: of the data; the address, the colours and the key that is kept are added here.
-        make: the page, by ``html``.
+        version: version of the data. The address, the colours and the browser's key are added here.
+        make: function that makes the page, by ``html``.
     """
     return parts.kept.respond(
         request,

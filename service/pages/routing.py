@@ -8,7 +8,7 @@ from service.http.routing import Router
 
 
 class PageRouter(Router):
-    """A page's routes. They answer with HTML, and are no part of the API that is described."""
+    """Router of a page. Its routes answer with HTML, and are not in the API's description (OpenAPI)."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(include_in_schema=False, default_response_class=HTMLResponse, **options)

@@ -1,4 +1,4 @@
-"""One run: what happened?"""
+"""The page of a run: what happened to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ router = PageRouter(prefix="/runs/{run_id}")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An artifact."""
+    """Artifact of a run, with its size in bytes and its address."""
 
     name: str
     size: int
@@ -44,7 +44,7 @@ class File:
 @router.get("")
 async def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -> Response:
     """Page of a run: what happened."""
-    await run_in_threadpool(_check_there, parts.db, run_id)  # no other name may be asked of the store
+    await run_in_threadpool(_check_there, parts.db, run_id)  # the artifact store must not be asked about an unknown run
     try:
         stored: Sequence[Artifact] | None = await parts.store_threads.call(parts.artifacts.list, run_id)
     except Unavailable:
@@ -58,9 +58,10 @@ def _check_there(db: Database, run_id: str) -> None:
 
 
 def _shown(request: Request, parts: Parts, run_id: str, listed: Sequence[Artifact] | None) -> Response:
-    """
+    """Answer with the page.
+
     Args:
-        listed: what the artifact store has of the run; None if it does not answer.
+        listed: artifacts that the store has for the run; None if the store does not answer.
     """
     with parts.db.snapshot() as session:
         run = queries.run(session, run_id)
@@ -77,7 +78,7 @@ def _files(run: RunOut, listed: Sequence[Artifact]) -> list[File]:
 
 
 def _waits_for_nobody(session: Session, parts: Parts, run: RunOut) -> str | None:
-    """The device that it waits for, if no worker is there for it."""
+    """Device that a queued run waits for in vain; None if a live worker takes runs for it, or the run is not queued."""
     if run.state != "queued":
         return None
     device: str = queries.experiment(session, run.experiment_id).spec["device"]
@@ -120,10 +121,11 @@ def _page(
 
 
 def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
-    """Sentence on what happened.
+    """Sentence on what happened to a run.
 
     Args:
-        alone: the device that it waits for, if no worker is there for it.
+        metric: metric of the run's task; None for an analysis.
+        alone: device that the run waits for, if no live worker takes runs for this device.
     """
     if run.state == "queued":
         again = f" again, as attempt {run.attempt}" if run.attempt > 1 else ""
@@ -133,7 +135,7 @@ def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
         left = "" if eta is None else f", ~{formats.seconds(eta)} left"
         return Answer(f"Step {formats.steps(run.progress.step)} of {formats.steps(run.progress.max_steps)}{left}.")
     if run.state == "failed":
-        return Answer("It failed; what it said is below.", "bad")
+        return Answer("It failed; the error is below.", "bad")
     if run.state == "cancelled":
         return Answer(f"It was cancelled at step {formats.steps(run.progress.step)}.", "warn")
     result = run.result or {}
@@ -162,7 +164,7 @@ def _target(result: Mapping[str, Any]) -> str:
 
 
 def table(measured: MeasurementsOut) -> CurveTable:
-    """All series, at steps spread evenly over those at which there are values."""
+    """Table of all series, at some of the steps that have values, evenly spread."""
     columns = {name: {step: number for step, number, _ in series.points} for name, series in measured.series.items()}
     steps = sorted({step for column in columns.values() for step in column})
     metrics = [name.rpartition(".")[2] for name in columns]
@@ -177,7 +179,7 @@ def table(measured: MeasurementsOut) -> CurveTable:
 
 
 def results(run: RunOut) -> list[tuple[str, str]]:
-    """Results of a benchmark's run, by name."""
+    """Names and texts of the results of a run of a benchmark; empty for other runs."""
     found = run.result
     if found is None or "metric" not in found:
         return []
@@ -192,7 +194,7 @@ def results(run: RunOut) -> list[tuple[str, str]]:
 
 
 def timing(found: TimingOut) -> list[tuple[str, str]]:
-    """Parts of the run's seconds, by name."""
+    """Names and texts of the parts of a run's time."""
     parts = (
         ("compiling, loading kernels", found.compile),
         ("reading data, drawing batches", found.data),

@@ -7,9 +7,10 @@ POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestor
 
 
 class ProtectBrowsers:
-    """Nothing is loaded from elsewhere, no script or style stands in a page, no page is framed, no type is guessed.
+    """Middleware that adds headers to protect browsers.
 
-    An answer may bring a policy of its own: the guide does (``service.pages.guide``).
+    With these headers browsers load nothing from other hosts, ignore scripts and styles inside of a page, put no page
+    into a frame, and do not guess media types. An answer may have its own policy, as the guide has.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -23,7 +24,7 @@ class ProtectBrowsers:
         async def protected(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message["headers"])
-                headers.setdefault("Content-Security-Policy", POLICY)  # the guide has one of its own
+                headers.setdefault("Content-Security-Policy", POLICY)  # the guide has its own policy
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers["Referrer-Policy"] = "same-origin"
             await send(message)

@@ -14,9 +14,9 @@ class TooFew:
     """Text that stands in place of an entry's rank.
 
     Attributes:
-        needed: seeds that would be enough.
-        seeds: that it has.
-        more: where to submit those that it lacks; empty if no experiment is known to take the spec from.
+        needed: number of seeds from which on an entry has a rank.
+        seeds: number of seeds of the entry that count.
+        more: address that submits the missing seeds; empty if no experiment is known that has the spec.
     """
 
     needed: ClassVar[int] = FEWEST
@@ -25,7 +25,7 @@ class TooFew:
 
 
 def too_few(entry: Entry, rank_by: RankBy = "metric") -> TooFew | None:
-    """Text in place of the rank; None for an entry that has a rank, or that gets none anyway."""
+    """Text in place of the rank of an entry that has too few seeds; None for other entries."""
     return TooFew(that_count(entry, rank_by), more_seeds(entry)) if has_too_few(entry, rank_by) else None
 
 

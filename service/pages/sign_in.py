@@ -1,4 +1,4 @@
-"""Sign in with a key, and out again."""
+"""The pages that sign in with a key, and sign out."""
 
 from typing import Annotated
 

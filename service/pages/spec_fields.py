@@ -1,6 +1,7 @@
-"""Translation between the fields of a form and a spec, in both directions.
+"""One field of a form for a spec: its control, the texts in the control, and the value that these texts stand for.
 
-What cannot be read as its field asks stays text: the spec's own check then refuses it, with an error at that field.
+A text that cannot be read as its field asks stays text: the spec's own check then refuses it, with an error at that
+field.
 """
 
 import json
@@ -8,95 +9,92 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from normcore.spec.files import load_yaml
-from service.pages.paths import NOTHING, at, put
-from service.pages.spec_form import METHOD, PROFILE, TASK, Field, Form, Kind, form_of
+from service.pages.paths import NOTHING
 
-NONE = "none"  # the control whose values name the fields that are none
-SHOWN = "shown"  # the control that says which fields the form had
-CONTROLS = frozenset({NONE, SHOWN, "yaml", "yaml_shown", "edited", "action", "reset", "idempotency_key"})
-FIRST = (TASK, PROFILE, METHOD)
+Kind = Literal["choice", "select", "switch", "several", "whole", "number", "text", "list", "pairs", "any"]
+KINDS: Mapping[str, Kind] = {"integer": "whole", "number": "number", "boolean": "switch", "string": "text"}
+FEW = 4  # choices, up to which all are shown at once
+TASK, PROFILE, METHOD = FIRST = ("task.name", "task.profile", "norm.method")
 SEPARATORS = re.compile(r"[,\s]+")
 WHOLE = re.compile(r"[-+]?\d{1,18}")
-ALL = "all"  # fields to be reset
-
-Pairs = Sequence[tuple[str, str]]
 
 
-def written_spec(pairs: Pairs) -> dict[str, Any]:
-    """The spec that a form's fields stand for: what was chosen first, and what differs from the profile.
-
-    After another task, method or the like was chosen, of the changes those stay that there is still a field for.
-    """
-    sent, controls = _sorted(pairs)
-    shown = form_of(_skeleton(sent, controls))
-    changes = _changes(shown, sent, controls)
-    tags: dict[str, Any] = {}
-    for name, value in changes.items():
-        if name in shown.fields and shown.fields[name].decides:
-            put(tags, name, value)
-    now = form_of(tags)
-    spec: dict[str, Any] = {}
-    for name, value in changes.items():
-        if (name in now.names or name not in shown.names) and not _is_usual(now, name, value):
-            put(spec, name, value)
-    return spec
-
-
-def _is_usual(form: Form, name: str, value: Any) -> bool:
-    return name not in FIRST and name in form.fields and value == form.fields[name].default
-
-
-def reduced(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A complete spec without what its profile has anyway."""
-    form = form_of(spec)
-    found: dict[str, Any] = {}
-    for name, known in form.fields.items():
-        value = at(spec, name)
-        if value is not NOTHING and (name in FIRST or value != known.default):
-            put(found, name, value)
-    for group in form.all_groups:
-        if group.nullable and group.is_none and not group.default_is_none:
-            put(found, group.name, None)
-    return found
-
-
-@dataclass(frozen=True)
-class Filled:
-    """A field with what stands in it.
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Field of a form: one value of a spec.
 
     Attributes:
-        texts: what its controls show: one text, or of several choices those that are chosen.
-        changed: whether it differs from the default.
+        name: dotted path of the value in the spec, such as ``norm.eps``.
+        kind: how the form asks for the value. ``several`` is a list of choices, ``list`` a list of other values,
+            ``pairs`` names with texts, ``any`` whatever YAML can say.
+        default: value of the profile, or else the option's own default; ``NOTHING`` if there is neither.
+        nullable: whether the value may be none.
+        choices: values to choose from, for the kinds ``choice``, ``select`` and ``several``.
+        items: kind of the elements, for the kind ``list``.
+        written: value that the spec names; ``NOTHING`` if the spec does not name it.
+        errors: messages on what is wrong with the value.
     """
 
-    known: Field
-    texts: Sequence[str]
-    is_none: bool
-    changed: bool
+    name: str
+    kind: Kind
+    default: Any = NOTHING
+    help: str = ""
+    nullable: bool = False
+    choices: Sequence[str] = ()
+    items: Kind = "text"
+    written: Any = NOTHING
     errors: list[str] = field(default_factory=list)
 
     @property
+    def label(self) -> str:
+        return self.name.rpartition(".")[2].replace("_", " ")
+
+    @property
+    def changed(self) -> bool:
+        """Tell if the spec names another value than the default. Task, profile and method never count as changed."""
+        return self.written is not NOTHING and self.written != self.default and self.name not in FIRST
+
+    @property
+    def is_none(self) -> bool:
+        return self.nullable and self._value is None
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """Texts in the field's controls: the choices that are chosen, or a single text."""
+        return texts_of(self.kind, None if self._value is NOTHING else self._value)
+
+    @property
     def text(self) -> str:
-        return self.texts[0] if self.texts else ""
+        return next(iter(self.texts), "")
+
+    @property
+    def _value(self) -> Any:
+        return self.default if self.written is NOTHING else self.written
 
 
-def filled(form: Form, spec: Mapping[str, Any]) -> dict[str, Filled]:
-    """Every field with what the spec has there, or else its default."""
-    return {name: _filled(known, at(spec, name)) for name, known in form.fields.items()}
+def kind_of(schema: Mapping[str, Any]) -> tuple[Kind, Sequence[str], Kind]:
+    """Kind of field for a value with this JSON Schema, its choices, and for a list the kind of its elements."""
+    if _is_of_texts(schema):
+        return ("choice" if len(schema["enum"]) <= FEW else "select"), schema["enum"], "text"
+    if schema.get("type") == "array":
+        items = schema.get("items", {})
+        if _is_of_texts(items):
+            return "several", items["enum"], "text"
+        return ("list", (), KINDS[items["type"]]) if items.get("type") in KINDS else ("any", (), "text")
+    if "patternProperties" in schema:
+        return "pairs", (), "text"
+    return KINDS.get(schema.get("type", ""), "any"), (), "text"
 
 
-def _filled(known: Field, written: Any) -> Filled:
-    value = known.default if written is NOTHING else written
-    changed = written is not NOTHING and written != known.default and known.name not in FIRST
-    shown = value if value is not NOTHING else None
-    return Filled(known, texts_of(known.kind, shown), known.nullable and value is None, changed)
+def _is_of_texts(schema: Mapping[str, Any]) -> bool:
+    return "enum" in schema and all(isinstance(choice, str) for choice in schema["enum"])
 
 
 def texts_of(kind: Kind, value: Any) -> list[str]:
-    """Texts of a field's controls for any value."""
+    """Write a value as the texts in a field's controls. The value may be of another kind than the field."""
     if value is None:
         return []
     if kind == "several" and isinstance(value, list | tuple):
@@ -108,8 +106,12 @@ def texts_of(kind: Kind, value: Any) -> list[str]:
     return [_text(value)]
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
 def cast(known: Field, texts: Sequence[str]) -> Any:
-    """The value that a field's controls stand for; ``NOTHING`` if nothing was given and nothing is usual."""
+    """Value that the texts in a field's controls stand for; ``NOTHING`` for an empty field without a default."""
     if known.kind == "several":
         chosen = [text for text in texts if text]
         usual = known.default
@@ -119,8 +121,6 @@ def cast(known: Field, texts: Sequence[str]) -> Any:
         return NOTHING
     if known.kind == "list":
         return [_one(known.items, part) for part in SEPARATORS.split(text) if part]
-    if known.kind == "pairs":
-        return _pairs(text)
     return _one(known.kind, text)
 
 
@@ -129,6 +129,8 @@ def _one(kind: Kind, text: str) -> Any:
         return _number(text)
     if kind == "switch":
         return {"true": True, "false": False}.get(text, text)
+    if kind == "pairs":
+        return _pairs(text)
     return _from_yaml(text) if kind == "any" else text
 
 
@@ -143,7 +145,7 @@ def _number(text: str) -> Any:
 
 
 def _pairs(text: str) -> Any:
-    """One ``name: text`` a line."""
+    """Read a text that has ``name: text`` in each line."""
     lines = [line.partition(":") for line in text.splitlines() if line.strip()]
     found = {key.strip(): value.strip() for key, _, value in lines}
     return found if all(colon for _, colon, _ in lines) and len(found) == len(lines) else text
@@ -154,50 +156,3 @@ def _from_yaml(text: str) -> Any:
         return load_yaml(text)
     except ValueError:
         return text
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, default=str, ensure_ascii=False)
-
-
-def _sorted(pairs: Pairs) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """The fields of the spec, and the form's own controls."""
-    sent: dict[str, list[str]] = {}
-    controls: dict[str, list[str]] = {}
-    for name, text in pairs:
-        (controls if name in CONTROLS else sent).setdefault(name, []).append(text.replace("\r\n", "\n"))
-    return sent, controls
-
-
-def _skeleton(sent: Mapping[str, Sequence[str]], controls: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
-    """Values that decided which fields the form had. A form that does not say so decides by what it sends."""
-    try:
-        shown = json.loads(controls.get(SHOWN, [""])[-1])
-    except ValueError:
-        shown = None
-    if isinstance(shown, Mapping):
-        return shown
-    skeleton: dict[str, Any] = {}
-    for name, texts in sent.items():
-        put(skeleton, name, texts[-1])
-    return skeleton
-
-
-def _changes(shown: Form, sent: Mapping[str, Sequence[str]], controls: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Values that differ from the default, by path. Whole objects come first."""
-    none, reset = controls.get(NONE, ()), controls.get("reset", ())
-    changes: dict[str, Any] = {}
-    for group in shown.all_groups if SHOWN in controls else ():
-        if group.nullable and (group.name in none) != group.default_is_none:
-            changes[group.name] = None if group.name in none else {}
-    for name, texts in sent.items():
-        known = shown.fields.get(name)
-        if known is None or name in FIRST:
-            changes[name] = texts[-1]
-        elif name not in reset and ALL not in reset and not any(name.startswith(f"{one}.") for one in none):
-            value = None if known.nullable and name in none else cast(known, texts)
-            if value is not NOTHING and value != known.default:
-                changes[name] = value
-    return changes

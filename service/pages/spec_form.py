@@ -1,14 +1,13 @@
-"""The fields of a form for a spec: which there are, what they hold by default, and how each is asked for.
+"""The form of a spec: its fields, in groups.
 
-They come from the JSON Schemas of the chosen task, model, method and optimizer, so that an option that is added to one
-of them has its field at once, plug-ins' too. A field's name is the dotted path of what it holds, ``norm.eps``.
+The fields come from the JSON Schemas of the chosen task, model, method and optimizer. A new option of one of these has
+its field at once, an option of a plug-in too. The name of a field is the dotted path of its value, ``norm.eps``.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from normcore.spec import TASKS
 from normcore.spec.experiment import ExperimentSpec
@@ -20,55 +19,22 @@ from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import Training
 from service.catalogue import descriptions
 from service.pages.paths import NOTHING, at, put
+from service.pages.spec_fields import METHOD, PROFILE, TASK, Field, kind_of
 
-Kind = Literal["choice", "select", "switch", "several", "whole", "number", "text", "list", "pairs", "any"]
-FEW = 4  # choices, up to which all are shown at once
 FIRST_TASK = "permuted_digits"
-TASK, PROFILE, METHOD = "task.name", "task.profile", "norm.method"
 CELL, OPTIMIZER = "model.cell", "training.optimizer.name"
 OF_RUNS = ("seeds", "device", "priority", "labels")
-KINDS: Mapping[str, Kind] = {"integer": "whole", "number": "number", "boolean": "switch", "string": "text"}
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One value of a spec.
-
-    Attributes:
-        kind: how it is asked for. ``several`` is a list of choices, ``list`` one of other values, ``pairs`` names with
-            texts, ``any`` whatever YAML can say.
-        default: the profile's, or else the option's own; ``NOTHING`` where there is none.
-        nullable: whether it may be none.
-        choices: of ``choice``, ``select`` and ``several``.
-        items: of ``list``, the kind of its elements.
-    """
-
-    name: str
-    kind: Kind
-    default: Any = NOTHING
-    help: str = ""
-    nullable: bool = False
-    choices: Sequence[str] = ()
-    items: Kind = "text"
-
-    @property
-    def label(self) -> str:
-        return self.name.rpartition(".")[2].replace("_", " ")
-
-    @property
-    def decides(self) -> bool:
-        """Tell if other fields depend on this field."""
-        return self.name in (TASK, PROFILE, METHOD, CELL, OPTIMIZER)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Fields that belong together: a part of a spec, or an object in it.
+    """Fields that belong together: a part of a spec, or an object in a part.
 
     Attributes:
-        name: the path of what it holds; ``runs`` for the fields at the top of a spec.
-        nullable: whether the whole may be none; ``is_none``: whether it is.
-        default_is_none: whether it is none unless a spec says otherwise.
+        name: dotted path of the part or object; ``runs`` for the fields at the top of a spec.
+        nullable: whether the object may be none.
+        is_none: whether the object is none.
+        default_is_none: whether the object is none if the spec does not name it.
     """
 
     name: str
@@ -80,11 +46,11 @@ class Group:
     is_none: bool = False
     default_is_none: bool = False
 
-    def below(self) -> Iterator["Group"]:
-        """The groups in it, and those in them."""
+    def with_inner(self) -> Iterator["Group"]:
+        """Yield this group, and all groups inside of it."""
+        yield self
         for group in self.groups:
-            yield group
-            yield from group.below()
+            yield from group.with_inner()
 
 
 @dataclass(frozen=True)
@@ -92,8 +58,8 @@ class Form:
     """Form of a spec.
 
     Attributes:
-        skeleton: the spec of nothing but what decides which fields there are; ``form_of`` makes this form of it.
-        choices: task, profile and, where the task takes one, method.
+        skeleton: the smallest spec that has a form of these fields.
+        choices: fields for the task, the profile and, where the task takes one, the method.
     """
 
     skeleton: Mapping[str, Any]
@@ -102,43 +68,46 @@ class Form:
 
     @cached_property
     def all_groups(self) -> Sequence[Group]:
-        return [one for group in self.groups for one in (group, *group.below())]
+        """All groups of the form, with the groups inside of other groups."""
+        return [group for top in self.groups for group in top.with_inner()]
 
     @cached_property
     def fields(self) -> Mapping[str, Field]:
-        """All of them, by name."""
-        of_groups = (group.fields for group in self.all_groups)
-        return {field.name: field for field in chain(self.choices, *of_groups)}
+        """All fields of the form, by name."""
+        of_groups = [field for group in self.all_groups for field in group.fields]
+        return {field.name: field for field in [*self.choices, *of_groups]}
 
     @cached_property
     def names(self) -> Collection[str]:
-        """The paths of all fields and groups."""
+        """Paths of all fields and groups of the form."""
         return {*self.fields, *(group.name for group in self.all_groups)}
 
 
 class _Chosen(NamedTuple):
-    """Choices that decide the fields.
+    """Choices that decide which fields a form has.
 
     Attributes:
-        usual: the profile's spec; ``complete``: that of the chosen model, method and optimizer.
-        written: what the user wrote.
+        written: spec that the user wrote.
+        usual: complete spec of the profile.
+        complete: complete spec of the profile with the chosen model, method and optimizer.
+        tags: values to choose from, for each field that decides others, by the field's name.
     """
 
     task: type[Task]
+    written: Mapping[str, Any]
     usual: Mapping[str, Any]
     complete: Mapping[str, Any]
-    written: Mapping[str, Any]
+    tags: Mapping[str, Sequence[str]]
 
 
 def form_of(written: Mapping[str, Any]) -> Form:
-    """The form for a spec, be it valid or not: what it names that is unknown counts as not named."""
+    """Make the form of a spec, valid or not. A task, method or the like that is unknown counts as not written."""
     chosen = _chosen(written)
-    groups = list(_groups(chosen))
     skeleton: dict[str, Any] = {}
-    for tag in (TASK, PROFILE, *_known_tags(chosen.task)):
+    for tag in chosen.tags:
         if (value := at(chosen.complete, tag)) is not NOTHING:
             put(skeleton, tag, value)
-    form = Form(skeleton, _choices(chosen), groups)
+    form = Form(skeleton, list(_choices(chosen)), list(_groups(chosen)))
     for group in form.all_groups:
         if group.nullable:
             put(skeleton, group.name, None if group.is_none else {})
@@ -146,22 +115,21 @@ def form_of(written: Mapping[str, Any]) -> Form:
 
 
 def _chosen(written: Mapping[str, Any]) -> _Chosen:
-    name = at(written, TASK)
+    name, profile = at(written, TASK), at(written, PROFILE)
     task = TASKS[name if isinstance(name, str) and name in TASKS else FIRST_TASK]
-    profile = at(written, PROFILE)
     known = isinstance(profile, str) and profile in task.profiles
     size = {"name": task.model_fields["name"].default, "profile": profile if known else DEFAULT_PROFILE}
-    named: dict[str, Any] = {"task": size}
-    for tag, choices in _known_tags(task).items():
+    named: dict[str, Any] = {"task": {**size}}
+    tags = _tags(task)
+    for tag, choices in tags.items():
         value = at(written, tag)
         if isinstance(value, str) and value in choices:
             put(named, tag, value)
-    return _Chosen(task, completed(task, {"task": size}), completed(task, named), written)
+    return _Chosen(task, written, completed(task, {"task": size}), completed(task, named), tags)
 
 
-def _known_tags(task: type[Task]) -> Mapping[str, Sequence[str]]:
-    """Tags that a spec of this task may choose from, for each field that decides others."""
-    tags: dict[str, Sequence[str]] = {}
+def _tags(task: type[Task]) -> Mapping[str, Sequence[str]]:
+    tags: dict[str, Sequence[str]] = {TASK: list(TASKS), PROFILE: list(task.profiles)}
     if task.model is not None and len(task.model.kinds()) > 1:
         tags[CELL] = list(task.model.kinds())
     if task.takes_norm:
@@ -171,131 +139,89 @@ def _known_tags(task: type[Task]) -> Mapping[str, Sequence[str]]:
     return tags
 
 
-def _choices(chosen: _Chosen) -> Sequence[Field]:
-    """Fields that decide others. They come first."""
-    first = [
-        Field(TASK, "select", FIRST_TASK, choices=list(TASKS)),
-        Field(PROFILE, "choice", DEFAULT_PROFILE, choices=list(chosen.task.profiles)),
-    ]
-    if not chosen.task.takes_norm:
-        return first
-    fitting = descriptions.task(chosen.task.model_fields["name"].default).methods or sorted(METHODS)
-    asked = at(chosen.complete, METHOD)
-    also = [asked] if asked not in fitting else []
-    return [*first, Field(METHOD, "select", at(chosen.usual, METHOD), choices=[*fitting, *also])]
+def _choices(chosen: _Chosen) -> Iterator[Field]:
+    """Make the fields for task, profile and method, which stand before the groups."""
+    yield _tag_field(TASK, chosen.tags[TASK], chosen)
+    yield _tag_field(PROFILE, chosen.tags[PROFILE], chosen)
+    if chosen.task.takes_norm:
+        fitting = descriptions.task(at(chosen.complete, TASK)).methods or sorted(METHODS)
+        yield _tag_field(METHOD, list(dict.fromkeys([*fitting, at(chosen.complete, METHOD)])), chosen)
+
+
+def _tag_field(tag: str, choices: Sequence[str], chosen: _Chosen) -> Field:
+    kind, *_ = kind_of({"enum": choices})
+    return Field(tag, kind, at(chosen.usual, tag), choices=choices, written=at(chosen.written, tag))
 
 
 def _groups(chosen: _Chosen) -> Iterator[Group]:
-    """A group for what concerns all of a spec, and one for each of its parts that has something to choose."""
-    task = chosen.task
-    method = at(chosen.complete, METHOD)
+    """Make a group for the runs, and a group for each part of the spec that has options."""
+    task, method = chosen.task, at(chosen.complete, METHOD)
     model = task.model.kind_of(chosen.complete.get("model", {})) if task.model else None
-    parts: list[tuple[str, str, type[Part]]] = (
-        [("norm", f"Method: {method}", METHODS[method])] if method is not NOTHING else []
-    )
-    parts += [("model", "Model", model)] if model else []
-    parts += [("training", "Training", Training)] if issubclass(task, Benchmark) else []
-    parts += [("task", "Task", task)]
-    yield _object("", "Runs", ExperimentSpec.model_json_schema(), chosen, only=OF_RUNS)
+    parts: list[tuple[str, str, type[Part] | None]] = [
+        ("norm", f"Method: {method}", None if method is NOTHING else METHODS[method]),
+        ("model", "Model", model),
+        ("training", "Training", Training if issubclass(task, Benchmark) else None),
+        ("task", "Task", task),
+    ]
+    schema = ExperimentSpec.model_json_schema()
+    of_runs = {name: schema["properties"][name] for name in OF_RUNS}
+    yield _group("", "Runs", {**schema, "properties": of_runs}, chosen)
     for name, title, part in parts:
-        group = _object(name, title, part.model_json_schema(), chosen)
-        if name == "model" and CELL in _known_tags(task):
-            group = _with_tag(group, CELL, _known_tags(task)[CELL], chosen)
+        if part is None:
+            continue
+        group = _group(name, title, part.model_json_schema(), chosen)
+        if name == "model" and CELL in chosen.tags:
+            group = replace(group, fields=[_tag_field(CELL, chosen.tags[CELL], chosen), *group.fields])
         if group.fields or group.groups:
             yield group
 
 
-def _object(
-    path: str,
-    title: str,
-    schema: Mapping[str, Any],
-    chosen: _Chosen,
-    definitions: Mapping[str, Any] | None = None,
-    only: Sequence[str] = (),
-    **nullable: bool,
-) -> Group:
-    """The group of an object's schema at ``path``.
-
-    Args:
-        definitions: that the schema refers to; its own if None.
-        only: take only these of its fields.
-        nullable: attributes of a group that may be none.
-    """
-    definitions = schema.get("$defs", {}) if definitions is None else definitions
+def _group(path: str, title: str, schema: Mapping[str, Any], chosen: _Chosen) -> Group:
+    """Make the group of the object at ``path``, from the JSON Schema of the object."""
     fields, groups = [], []
     for name, option in schema["properties"].items():
-        if only and name not in only:
-            continue
         inner_path = f"{path}.{name}" if path else name
-        inner, may_be_none = _without_null(option, definitions)
+        inner, nullable = _without_null(option, schema.get("$defs", {}))
         if "discriminator" in inner:
-            groups.append(_union(inner_path, inner, definitions, chosen))
+            groups.append(_union(inner_path, inner, chosen))
         elif "properties" in inner:
-            default_is_none = at(chosen.complete, inner_path) in (None, NOTHING)
-            asked = at(chosen.written, inner_path)
-            is_none = default_is_none if asked is NOTHING else asked is None
-            groups.append(
-                _object(
-                    inner_path,
-                    name.replace("_", " ").capitalize(),
-                    {**inner, "description": option.get("description", "")},
-                    chosen,
-                    definitions,
-                    nullable=may_be_none,
-                    is_none=is_none and may_be_none,
-                    default_is_none=default_is_none,
-                )
-            )
+            group = _group(inner_path, name.replace("_", " ").capitalize(), inner, chosen)
+            group = replace(group, help=option.get("description", ""))
+            groups.append(_nullable(group, chosen) if nullable else group)
         elif "const" not in inner and inner_path != PROFILE:
-            fields.append(_field(inner_path, option, inner, may_be_none, chosen))
-    return Group(path or "runs", title, schema.get("description", ""), fields, groups, **nullable)
+            fields.append(_field(inner_path, option, inner, nullable, chosen))
+    return Group(path or "runs", title, schema.get("description", ""), fields, groups)
 
 
-def _union(path: str, union: Mapping[str, Any], definitions: Mapping[str, Any], chosen: _Chosen) -> Group:
-    """The group of objects that a tag tells apart: the tag, and the fields of the chosen one."""
+def _nullable(group: Group, chosen: _Chosen) -> Group:
+    written = at(chosen.written, group.name)
+    default_is_none = at(chosen.complete, group.name) in (None, NOTHING)
+    is_none = default_is_none if written is NOTHING else written is None
+    return replace(group, nullable=True, is_none=is_none, default_is_none=default_is_none)
+
+
+def _union(path: str, union: Mapping[str, Any], chosen: _Chosen) -> Group:
+    """Make the group of an object that comes in several kinds: a field for the kind, and the fields of this kind."""
     tag, mapping = union["discriminator"]["propertyName"], union["discriminator"]["mapping"]
-    named = at(chosen.complete, f"{path}.{tag}")
-    schema = definitions[mapping[named].rpartition("/")[2]]
-    group = _object(path, path.rpartition(".")[2].capitalize(), schema, chosen, definitions)
-    return _with_tag(group, f"{path}.{tag}", list(mapping), chosen)
-
-
-def _with_tag(group: Group, tag: str, choices: Sequence[str], chosen: _Chosen) -> Group:
-    field = Field(tag, "choice" if len(choices) <= FEW else "select", at(chosen.usual, tag), choices=choices)
-    return Group(group.name, group.title, group.help, [field, *group.fields], group.groups)
+    schema, _ = _without_null({"$ref": mapping[at(chosen.complete, f"{path}.{tag}")]}, union["$defs"])
+    group = _group(path, path.rpartition(".")[2].capitalize(), schema, chosen)
+    return replace(group, fields=[_tag_field(f"{path}.{tag}", list(mapping), chosen), *group.fields])
 
 
 def _field(path: str, option: Mapping[str, Any], inner: Mapping[str, Any], nullable: bool, chosen: _Chosen) -> Field:
     default = at(chosen.complete, path)
     if default is NOTHING:
         default = option.get("default", NOTHING)
-    kind, choices, items = _kind(inner)
     usual = list(default) if isinstance(default, tuple) else default
-    return Field(path, kind, usual, option.get("description", ""), nullable, choices, items)
-
-
-def _kind(schema: Mapping[str, Any]) -> tuple[Kind, Sequence[str], Kind]:
-    """Kind of control for a value of this schema, its choices, and for a list the kind of its elements."""
-    if _is_of_texts(schema):
-        return ("choice" if len(schema["enum"]) <= FEW else "select"), schema["enum"], "text"
-    if schema.get("type") == "array":
-        items = schema.get("items", {})
-        if _is_of_texts(items):
-            return "several", items["enum"], "text"
-        return ("list", (), KINDS[items["type"]]) if items.get("type") in KINDS else ("any", (), "text")
-    if "patternProperties" in schema:
-        return "pairs", (), "text"
-    return KINDS.get(schema.get("type", ""), "any"), (), "text"
-
-
-def _is_of_texts(schema: Mapping[str, Any]) -> bool:
-    return all(isinstance(choice, str) for choice in schema["enum"]) if "enum" in schema else False
+    kind, choices, items = kind_of(inner)
+    help = option.get("description", "")
+    return Field(path, kind, usual, help, nullable, choices, items, at(chosen.written, path))
 
 
 def _without_null(option: Mapping[str, Any], definitions: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
-    """The schema that an option has besides null, and whether null is allowed."""
+    """Schema of an option's values other than null, with its definitions; and whether null is allowed."""
     alternatives = option.get("anyOf", [option])
     others = [one for one in alternatives if one.get("type") != "null"]
     inner = others[0] if len(others) == 1 else {}
     resolved = definitions[inner["$ref"].rpartition("/")[2]] if "$ref" in inner else inner
-    return resolved, len(others) < len(alternatives)
+    return {**resolved, "$defs": definitions}, len(others) < len(alternatives)

@@ -1,4 +1,4 @@
-"""Styles, scripts and symbols, at addresses that change with their content, so that browsers keep them for good."""
+"""Styles, scripts and symbols. Their addresses change with their content, so that browsers can cache them for ever."""
 
 import gzip
 import hashlib
@@ -12,11 +12,11 @@ from normcore.figures.styles import PALETTE
 
 OWN = Path(__file__).parent / "static"
 MAP_STYLE = re.compile(rb'getElementById\("([0-9a-f]{64})"\)')
-MINIMUM_SIZE = 1024  # bytes, below which compressing gains nothing
+MINIMUM_SIZE = 1024  # bytes; to compress a smaller file gains nothing
 
 
 class StaticFiles:
-    """Our own files and those of packages: Plotly's script, Swagger UI. May be used from several threads."""
+    """Static files of this service, and of packages: Plotly's script, Swagger UI. Several threads may use it."""
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
@@ -31,39 +31,43 @@ class StaticFiles:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of all files together, for scripts that import each other."""
+        """Digest of all files together: scripts import each other, so that all addresses must change at once."""
         digest = hashlib.blake2b(digest_size=8)
         for name in sorted((*self._paths, PALETTE_FILE)):
             digest.update(name.encode() + self.content(name))
         return digest.hexdigest()
 
     def address(self, name: str) -> str:
-        """The address of a file.
+        """Address of a file.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: there is no file of this name.
         """
         if name != PALETTE_FILE and name not in self._paths:
             raise KeyError(name)
         return f"/static/{self.digest}/{name}"
 
     def content(self, name: str) -> bytes:
-        """Raises:
-        KeyError: there is none of that name.
+        """Content of a file.
+
+        Raises:
+            KeyError: there is no file of this name.
         """
         return palette_css().encode() if name == PALETTE_FILE else self._paths[name].read_bytes()
 
     @cached_property
     def map_style_id(self) -> str:
-        """Id of a map's style, which Plotly's script puts into a page that has no element with this id."""
+        """Id of the style for maps, which Plotly's script adds to a page that has no element with this id."""
         found = MAP_STYLE.search(self.content("plotly.min.js"))
         assert found is not None, "Plotly's script no longer asks for its map's style by id"
         return found[1].decode()
 
-    @cache  # noqa: B019 - one of these lives as long as the process
+    @cache  # noqa: B019 - the only instance lives as long as the process
     def compressed(self, name: str) -> bytes:
-        """Raises:
-        KeyError: there is none of that name.
+        """Content of a file, compressed by gzip.
+
+        Raises:
+            KeyError: there is no file of this name.
         """
         return gzip.compress(self.content(name), compresslevel=6, mtime=0)
 
@@ -73,18 +77,18 @@ FILES = StaticFiles()
 
 
 def media_type(name: str) -> str:
-    """Media type by a file's name."""
+    """Media type of a file, by the suffix of its name."""
     known = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
     return known.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
 def palette_css() -> str:
-    """A class for each colour of the palette; what has it is drawn in ``currentColor``."""
+    """CSS with a class for each colour of the palette. Elements of the class are drawn in ``currentColor``."""
     return "".join(f".hue-{style.slot}{{color:light-dark({style.light},{style.dark})}}\n" for style in PALETTE.values())
 
 
 def _package(name: str) -> Path:
-    """Folder of a package, which is not imported."""
+    """Folder of a package, found without importing the package."""
     spec = find_spec(name)
     assert spec is not None, f"{name} is not installed; it is part of normbench[server]"
     assert spec.origin is not None

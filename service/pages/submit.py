@@ -1,15 +1,14 @@
-"""The page that submits an experiment: what it will cost, before it is asked for.
+"""The page that submits an experiment, and shows its cost before.
 
-Fields and YAML say the same; whichever was edited last counts. Each change sends the form, and the page that comes back
-shows what the change comes to; scripts do it by themselves and put the answer into the page, without them a button does
-it.
+The fields and the YAML say the same; the one that was edited last counts. Each change sends the form, and the page that
+comes back shows the new cost. A script sends the form and puts the answer into the page; without scripts a button sends
+the form.
 """
 
-import copy
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
@@ -23,26 +22,26 @@ from normcore.spec.task import ProfileName
 from service.catalogue import descriptions
 from service.errors import Conflict, Invalid
 from service.experiments import api, queries
-from service.experiments.schemas import PlanOut
 from service.http.bodies import MAX_YAML_BYTES
 from service.http.dependencies import Parts, PartsDep
 from service.http.readers import in_reader
 from service.http.routing import check_known
-from service.pages.estimates import Estimate, estimate
+from service.pages.estimates import estimate
+from service.pages.experiment import backlog_of
 from service.pages.forms import OwnSpecFields
 from service.pages.paths import NOTHING, at, put
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
-from service.pages.spec_fields import FIRST, Filled, Pairs, filled, reduced, written_spec
-from service.pages.spec_form import CELL, METHOD, PROFILE, TASK, Form, form_of
-from service.workload.backlog import backlogs
+from service.pages.spec_changes import Pairs, reduced, written_spec
+from service.pages.spec_fields import FIRST, METHOD, PROFILE, TASK
+from service.pages.spec_form import CELL, Form, form_of
 
 router = PageRouter()
 
-PARTS = ("task", "norm", "model", "training")  # in this order
-NOT_ASKED = ("spec_version", "kind")  # of a resolved spec: what follows from the rest
-MOST_SEEDS = 100  # that a link asks for
-SENT_BEFORE = "this form was sent before, with another spec; send it again to submit this one, too"
+PARTS = ("task", "norm", "model", "training")  # the order of a spec's parts in YAML
+NOT_ASKED = ("spec_version", "kind")  # fields of a resolved spec that follow from its other fields
+MOST_SEEDS = 100  # that a link may ask for
+SENT_BEFORE = "this form was sent before, with another spec; send it again to submit this spec too"
 
 
 @router.get("/submit")
@@ -66,11 +65,11 @@ def get_submit(
     spec = _with_first_choices(spec)
     if seeds is not None:
         spec["seeds"] = _lacking(parts, spec, seeds) or spec.get("seeds", [0])
-    return _page(request, parts, _checked(parts, Draft(spec)))
+    return _page(request, parts, Draft(spec))
 
 
 def _lacking(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
-    """Seeds that are not measured yet."""
+    """Seeds from 0 to ``seeds`` - 1 that are not measured yet; all of them if the spec is not valid."""
     every = list(range(seeds))
     try:
         measured = api.plan(parts, {**spec, "seeds": every}).measured_seeds
@@ -81,20 +80,19 @@ def _lacking(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
 
 @router.post("/submit")
 async def submit(request: Request, parts: PartsDep, fields: OwnSpecFields) -> Response:
-    """Submit the experiment, or show what a change comes to."""
-    draft = await in_reader(_draft, fields)  # reading YAML takes its time
+    """Submit the experiment, or show the form again with its cost or its errors."""
+    draft = await in_reader(_draft, fields)  # reading YAML takes long
     if draft.wants_submission and not draft.errors:
         try:
             experiment, _ = await api.submit(parts, draft.spec, draft.key)
             return RedirectResponse(f"/experiments/{experiment.id}", status_code=303)
-        except Invalid:
-            draft.status = 422
+        except Invalid as error:
+            draft.status, draft.errors = 422, error.errors
         except Conflict:
             draft.status, draft.key, draft.errors = 409, _new_key(), [SpecError((), SENT_BEFORE, "conflict")]
     elif draft.wants_submission:
         draft.status = 422
-    checked = await run_in_threadpool(_checked, parts, draft)
-    return await run_in_threadpool(_page, request, parts, checked)
+    return await run_in_threadpool(_page, request, parts, draft)
 
 
 def _new_key() -> str:
@@ -103,14 +101,14 @@ def _new_key() -> str:
 
 @dataclass
 class Draft:
-    """A spec that is being written.
+    """Spec that a user is writing.
 
     Attributes:
-        yaml: as it was typed; None where it follows the fields.
-        key: for which the form submits one experiment, however often it is sent.
-        wants_submission: whether it is to be submitted, rather than to be looked at.
-        errors: what is wrong with it.
-        plan, estimate: what it comes to; None if something is wrong.
+        yaml: text that the user typed as YAML; None if the fields count.
+        key: idempotency key: a form that is sent again with this key submits no second experiment.
+        wants_submission: whether the user pressed "Submit"; otherwise the page only shows the cost.
+        status: HTTP status of the page.
+        errors: what is wrong with the spec.
     """
 
     spec: dict[str, Any]
@@ -119,13 +117,12 @@ class Draft:
     wants_submission: bool = False
     status: int = 200
     errors: list[SpecError] = field(default_factory=list)
-    plan: PlanOut | None = None
-    estimate: Estimate | None = None
 
 
 def _draft(fields: Pairs) -> Draft:
-    """Draft that a form has sent."""
-    given = {name: text.replace("\r\n", "\n") for name, text in fields}
+    """Read a draft from the fields that a form has sent."""
+    fields = [(name, text.replace("\r\n", "\n")) for name, text in fields]
+    given = dict(fields)
     draft = Draft({}, key=given.get("idempotency_key") or _new_key(), wants_submission=given.get("action") == "submit")
     if _yaml_counts(given):
         draft.yaml = given["yaml"]
@@ -139,7 +136,10 @@ def _draft(fields: Pairs) -> Draft:
 
 
 def _yaml_counts(given: Mapping[str, str]) -> bool:
-    """Tell if the YAML was edited after the fields. A script says so; without scripts, an edited YAML counts."""
+    """Tell if the YAML counts, rather than the fields.
+
+    A script says which of them was edited last. Without scripts the YAML counts if it was edited.
+    """
     if "yaml" not in given or "reset" in given:
         return False
     if given.get("edited"):
@@ -148,9 +148,9 @@ def _yaml_counts(given: Mapping[str, str]) -> bool:
 
 
 def _read(text: str) -> dict[str, Any] | str:
-    """The spec that a text is, or what is wrong with it."""
+    """Read a spec from YAML. Returns the spec, or a message on what is wrong with the text."""
     if len(text.encode()) > MAX_YAML_BYTES:
-        return f"it is over {MAX_YAML_BYTES:,} bytes; no spec is"
+        return f"the YAML has over {MAX_YAML_BYTES:,} bytes; shorten it"
     try:
         spec = load_yaml(text)
     except ValueError as error:
@@ -159,85 +159,76 @@ def _read(text: str) -> dict[str, Any] | str:
 
 
 def _spec_of(parts: Parts, experiment_id: str) -> dict[str, Any]:
-    """Spec of an earlier experiment, as it was posted."""
+    """Spec of an earlier experiment, without what its profile has anyway."""
     with parts.db.snapshot() as session:
         stored = queries.experiment(session, experiment_id).spec
     return reduced(parse(stored).model_dump(mode="json"))
 
 
-def _checked(parts: Parts, draft: Draft) -> Draft:
-    """The draft with what it comes to, or what is wrong with it."""
-    if draft.errors:
-        return draft
-    try:
-        draft.plan = api.plan(parts, draft.spec)
-    except Invalid as error:
-        draft.errors = error.errors
-        return draft
-    with parts.db.snapshot() as session:
-        found = backlogs(session, parts.settings.heartbeat_seconds)
-    draft.estimate = estimate(draft.plan, next(one for one in found if one.device == draft.plan.spec["device"]))
-    return draft
-
-
 def _with_first_choices(spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec with task, profile and method, where it does not name them."""
-    skeleton, found = form_of(spec).skeleton, copy.deepcopy(spec)
+    """Add the task, profile and method that the spec does not name, and put the parts of the spec in order."""
+    skeleton = form_of(spec).skeleton
     for path in FIRST:
         if at(spec, path) is NOTHING and at(skeleton, path) is not NOTHING:
-            put(found, path, at(skeleton, path))
-    return {part: found[part] for part in sorted(found, key=lambda part: [*PARTS, part].index(part))}
+            put(spec, path, at(skeleton, path))
+    return {**{part: spec[part] for part in PARTS if part in spec}, **spec}
 
 
-@dataclass(frozen=True)
-class Told:
-    """An error in the summary.
+class Complaint(NamedTuple):
+    """Line of the summary of errors.
 
     Attributes:
-        to: the id of the element that it is about; empty where there is none.
+        where: what is wrong: the dotted path in the spec, or "YAML".
+        link: id of the element that is wrong; empty if the page has no such element.
     """
 
     where: str
     message: str
-    to: str = ""
+    link: str
 
 
-def told(errors: Sequence[SpecError], form: Form, fields: Mapping[str, Filled]) -> list[Told]:
-    """The errors, each of which is noted at its field, too, if there is one."""
+def complaints(errors: Sequence[SpecError], form: Form) -> list[Complaint]:
+    """Make the summary of errors, a line for each. The error of a field is also added to the field."""
     found = []
-    groups = {group.name for group in form.all_groups}
     for error in errors:
         where, message = ".".join(map(str, error.loc)), f"{error.msg[:1].upper()}{error.msg[1:]}"
         above = [".".join(map(str, error.loc[:k])) for k in range(len(error.loc), 0, -1)]
-        name = next((one for one in above if one in fields), None)
+        name = next((one for one in above if one in form.fields), None)
         if name is not None:
-            fields[name].errors.append(message if name == where else f"{where.removeprefix(f'{name}.')}: {message}")
-            found.append(Told(where, message, f"f-{name}"))
+            inner = where.removeprefix(name).removeprefix(".")
+            form.fields[name].errors.append(f"{inner}: {message}" if inner else message)
+            found.append(Complaint(where, message, f"f-{name}"))
         elif where == "yaml":
-            found.append(Told("YAML", message, "f-yaml"))
+            found.append(Complaint("YAML", message, "f-yaml"))
         else:
-            found.append(Told(where, message, f"g-{where}" if where in groups else ""))
+            found.append(Complaint(where, message, f"g-{where}" if where in form.names else ""))
     return found
 
 
 def _page(request: Request, parts: Parts, draft: Draft) -> Response:
+    plan = cost = None
+    if not draft.errors:
+        try:
+            plan = api.plan(parts, draft.spec)
+        except Invalid as error:
+            draft.errors = error.errors
+    if plan is not None:
+        with parts.db.snapshot() as session:
+            cost = estimate(plan, backlog_of(session, parts, plan.spec["device"]))
     form = form_of(draft.spec)
-    fields = filled(form, draft.spec)
-    summary = told(draft.errors, form, fields)
-    yaml = draft.yaml if draft.yaml is not None else dump_yaml(draft.spec)
-    task = at(form.skeleton, TASK)
+    summary = complaints(draft.errors, form)
     return page(
         request,
         "submit/submit.html",
         status=draft.status,
         form=form,
-        fields=fields,
         draft=draft,
+        plan=plan,
+        estimate=cost,
         summary=summary,
-        yaml=yaml,
-        yaml_errors=[one.message for one in summary if one.to == "f-yaml"],
-        task=descriptions.task(task),
+        yaml=draft.yaml if draft.yaml is not None else dump_yaml(draft.spec),
+        yaml_errors=[one.message for one in summary if one.link == "f-yaml"],
+        task=descriptions.task(at(form.skeleton, TASK)),
         analyses=list(ANALYSES),
-        resolved=dump_yaml({k: v for k, v in draft.plan.spec.items() if k not in NOT_ASKED}) if draft.plan else None,
-        titles={name: TASKS[name].title for name in TASKS},
+        resolved=dump_yaml({k: v for k, v in plan.spec.items() if k not in NOT_ASKED}) if plan else None,
     )

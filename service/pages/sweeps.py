@@ -1,4 +1,4 @@
-"""The pages of sweeps: all of them, and what one has found."""
+"""The pages of sweeps: all sweeps, and the result of one sweep."""
 
 import json
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from service.sweeps.schemas import BudgetFlip, Sweep, SweepSummary
 router = PageRouter()
 
 ON_A_PAGE = 50
-NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)  # of cells tried, in the table that stands for the figure
+NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)  # numbers of cells tried, in the table that shows the figure as numbers
 
 
 @router.get("/sweeps")
@@ -72,7 +72,7 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDe
 
 @router.post("/sweeps/{sweep_id}/cancel", dependencies=[Depends(own_fields)])
 def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
-    """Cancel all of it."""
+    """Cancel a sweep, and show its page again."""
     with parts.db.transaction() as session:
         api.cancel(session, sweep_id)
     return RedirectResponse(f"/sweeps/{sweep_id}", status_code=303)
@@ -80,7 +80,7 @@ def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
 
 @router.post("/sweeps/{sweep_id}/retry", dependencies=[Depends(own_fields)])
 def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
-    """Open a new attempt of what failed or was cancelled."""
+    """Open new attempts of failed and cancelled runs, and show the sweep's page again."""
     with parts.db.transaction() as session:
         notifications = api.retry(session, sweep_id)
     parts.notifier.notify(notifications)
@@ -88,7 +88,7 @@ def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
 
 
 def axes(sweep: SweepSummary) -> str:
-    """Over which fields it goes: ``gain_init (3 values) and lr (4 values)``."""
+    """Fields that a sweep varies, in words: ``gain_init (3 values) and lr (4 values)``."""
     told = [f"{option(path)} ({formats.count(len(values), 'value')})" for path, values in sweep.grid.items()]
     drawn = [option(path) for path in sweep.random]
     if drawn:
@@ -126,10 +126,10 @@ def _why_none(sweep: Sweep) -> str:
     if not entries:
         return "No cell has a result."
     if all(entry.score is None for entry in entries):
-        return "All cells diverged, so that none is the best."
+        return "All cells diverged, so no cell is the best."
     if all(entry.score is None or entry.over_budget for entry in entries):
-        return "All cells saw more than their board's budget, or diverged, so that none is the best."
-    return "Its cells are of several boards, so that no value is the best."
+        return "All cells diverged or are over the budget of their board, so no cell is the best."
+    return "The cells are on several boards, so their values cannot be compared."
 
 
 def facts(sweep: Sweep) -> Sequence[str]:
@@ -147,7 +147,7 @@ def facts(sweep: Sweep) -> Sequence[str]:
         told.append(f"{formats.count(lost, 'cell')} diverged in every seed")
     if sweep.adaptive:
         told.append(
-            "adaptive: further seeds go to cells whose order is open; their 95% intervals hold somewhat less often"
+            "adaptive: more seeds go to cells whose order is still open; their 95% intervals hold somewhat less often"
         )
     if sweep.best is not None:
         told.append(f"chosen by validation among {formats.count(sweep.n_experiments, 'cell')}")
@@ -159,10 +159,10 @@ def _has_few_seeds(sweep: Sweep) -> bool:
 
 
 def told(flip: BudgetFlip, *, few: bool) -> str:
-    """A flip in words.
+    """Sentence on a flip: from which number of cells on another method is better.
 
     Args:
-        few: whether cells have too few seeds to be ranked.
+        few: whether some cells have too few seeds to be ranked.
     """
     doubts = ["few choices are left to tell"] if flip.is_uncertain else []
     doubts += [f"too few seeds to be sure: there are cells of less than {FEWEST}"] if few else []
@@ -171,7 +171,7 @@ def told(flip: BudgetFlip, *, few: bool) -> str:
 
 
 def _budgets(sweep: Sweep) -> Any:
-    """Numbers of cells, and for each method its values there; None where there are no curves."""
+    """Table of the budget curves: numbers of cells, and each method's values there; None if there are no curves."""
     most = max((len(points) for points in sweep.budget_curve.values()), default=0)
     numbers = sorted({k for k in NUMBERS_SHOWN if k < most} | {most}) if most else []
     rows = {

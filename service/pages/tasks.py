@@ -1,4 +1,4 @@
-"""The pages of tasks: all of them, and the rules of one."""
+"""The pages of tasks: all tasks, and the rules of one task."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -68,13 +68,13 @@ def get_task(request: Request, name: Annotated[str, Path()], parts: PartsDep) ->
 
 
 def answer(name: str) -> str:
-    """Sentence on the metric that counts."""
+    """Sentence on who wins on a task: the metric that counts, and how the model is selected."""
     task = descriptions.task(name)
     if task.metric is None:
-        return "It is measured, not trained: findings instead of a rank."
+        return "An analysis: it gives findings, not ranks."
     way = "highest" if task.metric.direction == "maximize" else "lowest"
     metric = task.metric.name.replace("_", " ")
-    return f"Who reaches the {way} {metric} on test data{_selection(name)}."
+    return f"The method with the {way} {metric} on test data wins{_selection(name)}."
 
 
 def _selection(name: str) -> str:
@@ -86,7 +86,7 @@ def _selection(name: str) -> str:
 
 
 def _needs(name: str) -> list[Need]:
-    """The data sets that any of the profiles reads, each once."""
+    """Data sets that the profiles of a task read, each once."""
     found: dict[str, Need] = {}
     for profile in descriptions.task(name).profiles.values():
         if profile.spec is not None:
@@ -96,7 +96,7 @@ def _needs(name: str) -> list[Need]:
 
 
 def _data(parts: Parts, need: Need) -> tuple[DatasetOut, str]:
-    """A data set, and where it goes if it is added by hand."""
+    """A data set, and a text on how to add it by hand; the text is empty for a data set without files."""
     folder = parts.settings.datasets_dir
     known = registry.DATASETS[need.dataset]
     return descriptions.dataset(need.dataset, folder), by_hand(known, folder) if known.files else ""
@@ -123,6 +123,6 @@ def _shown(profile: ProfileOut) -> dict[str, Any]:
 
 
 def _flop(number: int) -> str:
-    """1.9 PFLOP."""
+    """Write a number of operations, as ``1.9 PFLOP``."""
     size, unit = next(((size, unit) for size, unit in FLOP if number >= size), (1.0, "FLOP"))
     return f"{number / size:.3g} {unit}"

@@ -29,8 +29,11 @@ class Row:
     """A live worker.
 
     Attributes:
-        run, task, name: what it trains, if it does.
-        up, silent: seconds since it started, and since its last heartbeat.
+        run: run that the worker trains; None if it trains no run now.
+        task: task of this run.
+        name: name of this run's experiment.
+        up: seconds since the worker started.
+        silent: seconds since the worker's last heartbeat.
     """
 
     worker: WorkerOut
@@ -70,7 +73,7 @@ def _row(session: Session, worker: WorkerOut, now: datetime) -> Row:
 
 
 def answer(rows: Sequence[Row], queue: Sequence[QueueOut]) -> Answer:
-    """Sentence on the workers."""
+    """Sentence on how many workers are alive, and how many runs wait."""
     waiting = sum(one.queued for one in queue)
     waits = f"{formats.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'}"
     if not rows:

@@ -1,4 +1,4 @@
-// Says how many entries are selected, and lets those alone be compared that can be.
+// Says how many entries are selected, and allows a comparison only of two to eight.
 
 const MOST = 8;
 const form = document.getElementById("compare");

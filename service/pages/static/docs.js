@@ -1,7 +1,7 @@
-// Swagger UI on the page /docs, and what it lacks for people who do not see it or use no mouse.
+// Swagger UI on the page /docs, with repairs for people who use a screen reader or only the keyboard.
 const target = document.getElementById("swagger-ui");
 
-const headingText = ({ text }) => text; // its own is a link, which may not stand in the button that opens an operation
+const headingText = ({ text }) => text; // Swagger's heading is a link, which must not stand inside a button
 
 function nameOf(control) {
   const row = control.closest("[data-param-name]");

@@ -1,9 +1,9 @@
-// Figures are drawn by Plotly, which is loaded when the first of them comes near the window.
+// Plotly draws the figures. It is loaded when the first figure comes near the window.
 
 import { keysOf } from "./keys.js";
 
-const NARROW = 480; // pixels of a figure, below which names stand in a list above it
-const LEAST_HEIGHT = 260; // pixels of a plot beneath that list
+const NARROW = 480; // pixels; above a narrower figure the names stand in a list
+const LEAST_HEIGHT = 260; // pixels of a plot below this list
 const QUIET = { displayModeBar: false, responsive: true, displaylogo: false };
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 let plotly;
@@ -64,7 +64,7 @@ async function draw(figure) {
     const height = putKeys(figure, plot, content);
     const { margin, yaxis, yaxis2 } = content.layout;
     const own = { title: { text: "" }, margin: { ...margin, t: 8 } }; // the page has a heading
-    const untitled = yaxis2 ? {} : { yaxis: { ...yaxis, title: { text: "" } } }; // of several panels, titles tell which is which
+    const untitled = yaxis2 ? {} : { yaxis: { ...yaxis, title: { text: "" } } }; // several panels need their titles
     const narrow = width < NARROW
       ? { margin: { ...margin, t: 8, l: yaxis2 ? 60 : 44, r: 8 }, ...untitled, showlegend: false }
       : {};

@@ -1,8 +1,8 @@
-// Keeps the page of an experiment or of a run as it is now. Curves grow point by point, by server-sent events; all else
-// is what the page itself says when it is asked for anew, so that numbers are written in one place.
+// Keeps the page of an experiment or a run up to date. Curves grow point by point, by server-sent events. Everything
+// else is taken from the page itself, which is loaded again, so that only the server writes numbers.
 
 const REDRAW = 500, REFRESH = 2000, POLL = 5000, SAY = 5000, MEAN = 10000; // milliseconds
-const FAILURES = 3; // of the stream in a row, after which the page is asked for anew instead
+const FAILURES = 3; // failures of the stream in a row; then the page is loaded again instead
 const MOST_POINTS = 2000; // of a line
 const ENDED = new Set(["succeeded", "diverged", "failed", "cancelled"]);
 const WORDS = { live: "live", reconnecting: "reconnecting", ended: "ended" };
@@ -25,9 +25,9 @@ function atMostEvery(milliseconds, call) {
 // Curves
 
 let lines = []; // trace, x, y, attempts
-let faded = []; // what attempts had measured that were taken over
-let early = []; // what happened before the figure was drawn, which it may not show
-const origins = new Map(); // of each run's attempt: the step that it went on from; null if it began anew, or has not begun
+let faded = []; // points of earlier attempts, after another attempt has begun
+let early = []; // events before the figure was drawn; the figure may lack them
+const origins = new Map(); // step from which each run's attempt went on; null if it started at step 0, or has not started
 let revision = 0;
 
 const redraw = atMostEvery(REDRAW, () => {
@@ -137,7 +137,7 @@ function markDivergence(trace) {
   const run = trace.meta.diverged;
   const line = lines.find((one) => one.trace.meta?.run === run);
   if (!line || lines.some((one) => one.trace.meta?.diverged === run)) return;
-  const { color } = line.trace.line; // of the theme that is shown
+  const { color } = line.trace.line; // the colour in the current theme
   const marker = { ...trace.marker, color, line: { ...trace.marker.line, color } };
   lines.push({ trace: { ...trace, marker }, x: trace.x, y: trace.y, attempts: [] });
 }
@@ -149,7 +149,7 @@ const drawAnew = atMostEvery(REFRESH, () => {
   if (figure && "drawn" in figure.dataset && lines.length === 0) figure.dispatchEvent(new Event("stale"));
 });
 
-// All else
+// Everything else
 
 let states = readStates();
 

@@ -1,4 +1,4 @@
-// What every page can do more with scripts than without: copy, apply a choice at once, keep the place on the page.
+// Scripts of every page: copy a text, apply a choice at once, keep the place on the page.
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
   button.hidden = false;
@@ -14,7 +14,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-const PLACE = "normbench.place"; // where the reader was when a choice loaded the page anew
+const PLACE = "normbench.place"; // the scroll position, kept while a choice reloads the page
 
 document.addEventListener("change", ({ target }) => { // a control may stand outside of its form
   if (!target.form?.hasAttribute("data-apply")) return;

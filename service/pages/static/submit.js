@@ -1,5 +1,5 @@
-// The page that submits: each change is sent 400 ms after it was made, and what comes back is put into the page.
-// The server alone reads the fields and writes the YAML, so that nothing is worked out twice.
+// The page that submits: 400 ms after a change the form is sent, and the answer is put into the page. Only the server
+// reads the fields and writes the YAML.
 
 const form = document.getElementById("submit-form");
 const PAUSE = 400;
@@ -40,7 +40,7 @@ async function show(sent, signal) {
   delete estimate.dataset.asking;
 }
 
-// What a user has typed or chosen becomes the markup's, so that it can be compared with markup.
+// Writes what the user has typed or chosen into the markup, to compare it with the markup of the answer.
 function noteWhatStands(part) {
   for (const control of part.querySelectorAll("input, option, textarea")) {
     if (control.matches("option")) control.toggleAttribute("selected", control.selected);
@@ -50,7 +50,7 @@ function noteWhatStands(part) {
   }
 }
 
-// Makes `old` what `fresh` is, without taking away `held`, the control that has the focus, or what is typed there.
+// Turns `old` into `fresh`, but keeps `held`, the control that has the focus, and what is typed there.
 function follow(old, fresh, held) {
   if (old.isEqualNode(fresh)) return;
   if (!old.contains(held)) {

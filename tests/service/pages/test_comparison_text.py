@@ -117,8 +117,8 @@ def said(*entries: ComparedEntry) -> str:
         ),
         (
             [entry("a", 0.9, (0.4, 0.001), outcome="not shown", rank=2), entry("none", 0.5)],
-            "Between a and none the seeds that converged differ, but with those that diverged the scores do not say the"
-            " same; none has the best score, and a ties with it.",
+            "Between a and none the seeds that converged differ, but the scores, in which diverged seeds count too, do"
+            " not show it; none has the best score, and a ties with it.",
         ),
         (
             [entry("a", 0.9, **NOTHING), entry("none", 0.5)],
@@ -126,7 +126,7 @@ def said(*entries: ComparedEntry) -> str:
         ),
         (
             [entry("a", 0.9), entry("none", 0.5, **NOTHING)],
-            "none has no finite result to hold a against; too few entries have a finite result to call one the best.",
+            "none has no finite result to compare a with; too few entries have a finite result to call one the best.",
         ),
         (
             [entry("a", 0.9, (0.4, 0.001), outcome="better", seeds=[0, 1], **ranked(1, "none")), NONE],
@@ -180,7 +180,7 @@ def test_survivors_of_divergence_win_nothing(client: TestClient, db: Database) -
     none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
     norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
     told = answered(client, none, norm)
-    assert told.startswith("Between layer_norm and none the seeds that converged differ, but with those that diverged")
+    assert told.startswith("Between layer_norm and none the seeds that converged differ, but the scores, in which")
     assert "none has the best score, and layer_norm ties with it." in told
     assert "3 of 5 seeds of layer_norm diverged" in told
     assert "beats" not in told
@@ -225,7 +225,7 @@ def test_how_many_seeds_of_whom_diverged_is_a_fact() -> None:
         entry("none", 0.5, n_diverged=2),
     )
     assert facts(shown, {name: name for name in ("a", "b", "c", "none")})[1:] == [
-        "1 of 3 seeds of a and 2 of 3 seeds of none diverged, and count in scores alone, as no skill",
+        "1 of 3 seeds of a and 2 of 3 seeds of none diverged; they count only in scores, as a model without skill",
         "b and c are over the board's budget, and not ranked",
     ]
 
@@ -255,7 +255,7 @@ def test_who_is_fastest_by_the_clock_and_what_its_steps_cost() -> None:
         "By the clock no difference is shown: a ×1.10 (95% interval 0.90 – 1.30)"
     )
     elsewhere = comparison(entry("a", 0.9, hardware="other"), entry("none", 0.5, seeds=[7]))
-    assert facts(elsewhere, {}) == ["Seconds are of different hardware or kernels, and are not compared"]
+    assert facts(elsewhere, {}) == ["Seconds were measured on different hardware or kernels, and are not compared"]
 
 
 def test_what_differs_is_told_by_path_and_the_rest_is_counted() -> None:

@@ -26,7 +26,7 @@ def test_hours_go_from_low_to_high_and_say_what_they_are_based_on() -> None:
 def test_what_is_not_known_is_said_to_be_so() -> None:
     found = said(runs=2, total_seconds_range=None, basis=None)
     assert found.claim == "2 runs; how long is not known yet"
-    assert found.basis == "Nothing like it was measured on this service."
+    assert found.basis == "No similar run was measured on this service."
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def test_seeds_that_are_measured_are_named() -> None:
     assert said(runs=3, measured_seeds=[]).measured == ""
     assert said(runs=3, measured_seeds=[1]).measured == "Seed 1 is measured here already."
     assert said(runs=3, measured_seeds=[0, 1]).measured == "Seeds 0 and 1 are measured here already."
-    assert said(runs=1, measured_seeds=[0]).measured.startswith("All of it is measured here already")
+    assert said(runs=1, measured_seeds=[0]).measured.startswith("All these seeds are measured here already")
 
 
 def test_workers_with_other_code_are_named() -> None:
     code = PLAN.code.model_copy(update={"workers": []})
     assert said(code=code).code == ""
     assert said().code == (
-        "node-4 (process 4711) has other code for norm than the API. Its runs would be of that code."
+        "node-4 (process 4711) has other code for norm than the API. Runs on these workers would use that other code."
     )
 
 

@@ -49,7 +49,7 @@ def test_filters_narrow_the_list_and_stay_in_the_form(client: TestClient, db: Da
     assert "Clear filter" in one
     assert "/v1/experiments?profile=smoke&amp;state=succeeded&amp;label=team%3Avision" in one
     none = client.get("/experiments", params={"method": "none"}).text
-    assert "No experiment is like that" in none
+    assert "No experiment found" in none
     assert 'href="/experiments">Clear filter</a>' in none
 
 
@@ -74,7 +74,7 @@ def test_a_filter_that_cannot_be_is_refused_by_name(shared_client: TestClient, n
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("label", "team", "Give key:value, as team:vision."),
+        ("label", "team", "Give key:value, such as team:vision."),
         (
             "fingerprint",
             "xyz",

@@ -146,7 +146,7 @@ def test_the_answer_says_where_it_stands_and_what_it_costs() -> None:
             "missing": [],
         }
     )
-    assert claim(once) == "It has rank 1 on 3 of 3 boards, and is shown to be first on 2 of these."
+    assert claim(once) == "It has rank 1 on 3 of 3 boards, and is surely first on 2 of these."
     lost = standing.model_copy(update={"rank": None, "shared_rank": None, "mean": None, "n_diverged": 5})
     assert claim(REPORT_CARD.model_copy(update={"standings": [lost]})) == "All of its runs diverged, on its only board."
     both = REPORT_CARD.model_copy(update={"standings": [lost, lost]})

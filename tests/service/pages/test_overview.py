@@ -33,7 +33,7 @@ def test_what_goes_on_and_who_stands_where(site: Site, new_page: NewPage) -> Non
     page = new_page(site)
     page.goto("/")
     expect(page.locator(".verdict")).to_contain_text("1 running, 7 queued, 0 workers, 2 failed.")
-    expect(page.locator(".verdict")).to_contain_text("No worker is there to train them")
+    expect(page.locator(".verdict")).to_contain_text("No worker is alive to train the queued runs")
     row = page.locator(".standings tr", has_text="recurrent_batch_norm")
     assert [cell.split() for cell in row.locator("td").all_inner_texts()] == [["1", "96.11%"], ["1", "tied", "98.62%"]]
     page.get_by_role("table").get_by_role("link", name="permuted_mnist").click()

@@ -39,7 +39,7 @@ AT_WORK = ProgressOut(step=1200, max_steps=2000, eta_seconds=61.0, phase=None)
         ({"state": "queued"}, "It waits for a worker.", ""),
         ({"state": "queued", "attempt": 2}, "It waits for a worker again, as attempt 2.", ""),
         ({"state": "running", "progress": AT_WORK}, "Step 1\u202f200 of 2\u202f000, ~1 min 1 s left.", ""),
-        ({"state": "failed"}, "It failed; what it said is below.", "bad"),
+        ({"state": "failed"}, "It failed; the error is below.", "bad"),
         ({"state": "cancelled", "progress": AT_WORK}, "It was cancelled at step 1\u202f200.", "warn"),
         ({"outcome": "diverged"}, "It diverged at step 200: its numbers were no longer finite.", "warn"),
         (

@@ -61,7 +61,7 @@ def test_what_was_measured_says_how_long_it_takes_and_what_is_known(site: Site, 
     page = new_page(site)
     page.goto("/submit?task=permuted_digits&profile=small&method=layer_norm")
     expect(page.locator("#comes-to")).to_contain_text(
-        "All of it is measured here already; other seeds would tell more."
+        "All these seeds are measured here already; other seeds would tell more."
     )
     field(page, "seeds").fill("0, 1, 2, 9")
     expect(page.locator("#comes-to")).to_contain_text("Seeds 0, 1 and 2 are measured here already.")
@@ -293,7 +293,7 @@ def test_a_text_that_no_spec_is_as_long_as_is_not_read(empty_site: Site) -> None
     fields = {"task.name": "permuted_digits", "yaml": "a: " + "[" * 40_000, "action": "submit"}
     answer = httpx.post(f"{empty_site.url}/submit", data=fields)
     assert answer.status_code == 422
-    assert "It is over 32,768 bytes; no spec is" in answer.text
+    assert "The YAML has over 32,768 bytes; shorten it" in answer.text
 
 
 @pytest.mark.parametrize(

@@ -158,8 +158,8 @@ def test_sweeps_come_in_pages(fresh_site: Site, new_page: NewPage) -> None:
 @pytest.mark.parametrize(
     ("steps", "worth", "told"),
     [
-        ([30, 40], None, "All cells diverged, so that none is the best."),
-        ([50, 60], 0.5, "All cells saw more than their board's budget, or diverged, so that none is the best."),
+        ([30, 40], None, "All cells diverged, so no cell is the best."),
+        ([50, 60], 0.5, "All cells diverged or are over the budget of their board, so no cell is the best."),
     ],
 )
 def test_why_no_cell_is_the_best_is_said(db: Database, steps: list[int], worth: float | None, told: str) -> None:
@@ -171,4 +171,4 @@ def test_why_no_cell_is_the_best_is_said(db: Database, steps: list[int], worth: 
 def test_cells_of_several_boards_have_no_best(db: Database) -> None:
     sweep_id = stored(db, posted({"task.permutation_seed": [1, 2]}))
     run_all(db, lambda _spec, _seed: 0.5)
-    assert claim(shown(db, sweep_id)) == "Its cells are of several boards, so that no value is the best."
+    assert claim(shown(db, sweep_id)) == "The cells are on several boards, so their values cannot be compared."

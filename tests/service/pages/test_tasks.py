@@ -51,10 +51,10 @@ def test_a_task_leads_to_its_form(site: Site, new_page: NewPage) -> None:
 
 def test_what_counts_is_said_in_a_sentence() -> None:
     assert answer("permuted_mnist") == (
-        "Who reaches the highest accuracy on test data, with the model that has the best validation accuracy."
+        "The method with the highest accuracy on test data wins, with the model that has the best validation accuracy."
     )
-    assert answer("char_lm").startswith("Who reaches the lowest bits per char")
-    assert answer("step_cost") == "It is measured, not trained: findings instead of a rank."
+    assert answer("char_lm").startswith("The method with the lowest bits per char")
+    assert answer("step_cost") == "An analysis: it gives findings, not ranks."
 
 
 def test_names_in_descriptions_are_set_as_code(empty_site: Site) -> None:
