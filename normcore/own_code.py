@@ -81,7 +81,7 @@ def digests() -> dict[str, dict[str, str | None]]:
 
 
 def tags_of(spec: ExperimentSpec) -> dict[str, str]:
-    """Return the tags of a spec's own parts, by part: ``{"norm": "layer_norm", ...}``."""
+    """Return the tag of each part of a spec that comes in kinds: ``{"norm": "layer_norm", "model": "lstm", ...}``."""
     return {name: registry.tag_of(part) for name, registry, part in _own_parts(spec)}
 
 

@@ -32,7 +32,7 @@ def _database(url: str) -> str:
     except (ArgumentError, ValueError):
         raise ValueError("is not a URL; use sqlite:///FILE or postgresql://USER@HOST/NAME") from None
     if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise ValueError("names no file, and processes cannot share memory; use sqlite:///FILE")
+        raise ValueError("is for a database in memory, which processes cannot share; use sqlite:///FILE")
     if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
         raise ValueError(
             f"is for {parsed.drivername}, an unknown database; use sqlite:///FILE or postgresql://USER@HOST/NAME"

@@ -76,9 +76,11 @@ def labelled(pixels: np.ndarray, labels: np.ndarray, name: str) -> LabelledImage
         DatasetCorrupt: the arrays have other shapes or types, or there is a label outside 0 to 9.
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 2 or pixels.shape[1] != PIXELS:
-        raise DatasetCorrupt(f"{name} has images of {pixels.dtype} {pixels.shape}, expected uint8 (N, {PIXELS})")
+        found = f"{pixels.dtype} {pixels.shape}"
+        raise DatasetCorrupt(f"{name} has images of {found}, expected uint8 (N, {PIXELS}); get it anew")
     if labels.shape != (len(pixels),) or not np.issubdtype(labels.dtype, np.integer):
-        raise DatasetCorrupt(f"{name} has labels of {labels.dtype} {labels.shape}, expected ({len(pixels)},) integers")
+        found = f"{labels.dtype} {labels.shape}"
+        raise DatasetCorrupt(f"{name} has labels of {found}, expected ({len(pixels)},) integers; get it anew")
     wrong = np.flatnonzero((labels < 0) | (labels >= CLASSES))
     if len(wrong):
         raise DatasetCorrupt(

@@ -128,7 +128,8 @@ def parse_question(text: str, name: str) -> Question:
         raise DatasetCorrupt(f"{name}, line {answer[1] + 1}: expected one answer, received a second line")
     right = lines[answer[0]].strip()
     if right not in listed:
-        raise DatasetCorrupt(f"{name}, line {answer[0] + 1}: the answer {right[:40]!r} is not among the entities")
+        at = f"{name}, line {answer[0] + 1}"
+        raise DatasetCorrupt(f"{at}: the answer {right[:40]!r} is not among the entities; get it anew")
     for number in (*passage, *question):
         strange = next((word for word in lines[number].split() if MARKER.fullmatch(word) and word not in listed), None)
         if strange is not None:

@@ -49,7 +49,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Triples:
-    """Triples of sentences in two splits.
+    """Triples of neighbouring sentences (the one before, the sentence, the one after), to train and to validate on.
 
     Attributes:
         words: the known words; word number i is ``words[i]``.

@@ -57,7 +57,7 @@ def _wanted(stream: IO[bytes], path: Path, wanted: Container[str], width: int) -
         word = _word(stream)
         content = stream.read(4 * width)
         if word is None or len(content) < 4 * width:
-            raise DatasetCorrupt(f"{path}: expected {count:,} words, it ends at word {k + 1}; get it anew")
+            raise DatasetCorrupt(f"{path}: expected {count:,} words, it breaks off at word {k + 1}; get it anew")
         vector = np.frombuffer(content, "<f4")
         if not np.isfinite(vector).all():
             raise DatasetCorrupt(f"{path}, word {k + 1}: expected finite numbers, in binary form; get it anew")

@@ -51,10 +51,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Content of the file of verdicts.
+    """Content of the file of verdicts on fused kernels.
 
     Attributes:
-        tried: device, versions and sources that the verdicts hold for.
+        tried: device, versions and sources with which the kernels were tried.
         verdicts: verdicts by the tags of a cell and of a method, separated by a space.
     """
 

@@ -254,7 +254,7 @@ def _operations(document: Document) -> Iterator[tuple[str, Document]]:
 
 
 def _complete(method: str, operation: Document) -> None:
-    """Add what middleware and error handlers add to every call."""
+    """Describe in the OpenAPI of a call also the answers and headers that middleware and error handlers add to it."""
     responses = operation["responses"]
     for answer in responses.values():
         if answer["description"] == UNNAMED:

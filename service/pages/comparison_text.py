@@ -41,7 +41,12 @@ def compared(comparison: Comparison, values: Values) -> list[Compared]:
 
 
 def verdict(comparison: Comparison, values: Values, named: Mapping[str, str], metric: Metric) -> Verdict:
-    """Verdict: which entries differ from the baseline, and how far the best entry is ahead of the next entry."""
+    """Write the verdict of a comparison: which entries are clearly better or worse than the baseline, and how far the
+    best entry is ahead of the next entry.
+
+    Args:
+        named: names of the entries, by fingerprint.
+    """
     return Verdict(_against_baseline(comparison, named), _best(comparison, values, named, metric))
 
 

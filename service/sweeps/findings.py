@@ -42,7 +42,9 @@ def trials(rows: Sequence[Row]) -> dict[str, list[Trial]]:
 
 
 def _trial(row: Row) -> Trial | None:
-    """Make a trial of a cell. A cell that diverged in all seeds has the value of a model that ignores its input."""
+    """Make a trial, a tried setting with its values, of one cell of the sweep. If all seeds of the cell diverged, its
+    test value is the value of a model that ignores its input. None if the cell has no value.
+    """
     pooled = row.pooled
     if pooled.score is not None:
         return Trial(pooled.valid_value, pooled.score)

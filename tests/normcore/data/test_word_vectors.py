@@ -44,7 +44,7 @@ def test_another_head_is_refused(tmp_path: Path, head: bytes) -> None:
 def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, cut: int, word: int) -> None:
     path = written(tmp_path / "v.bin", b"")
     path.write_bytes(path.read_bytes()[:-cut])
-    with pytest.raises(DatasetCorrupt, match=f"expected 3 words, it ends at word {word}; get it anew"):
+    with pytest.raises(DatasetCorrupt, match=f"expected 3 words, it breaks off at word {word}; get it anew"):
         read(path, VECTORS, 2)
 
 

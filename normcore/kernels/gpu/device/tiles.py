@@ -101,7 +101,9 @@ def load_parameters(source, otherwise: tl.constexpr, tile, H: tl.constexpr, G: t
 
 @triton.jit
 def add_to_parameters(target, gates, tile, H: tl.constexpr, G: tl.constexpr):
-    """Sum ``gates`` over the tile's examples, and add the sums to this program's row of ``target`` (programs, G H)."""
+    """Sum gradients of the gates over the tile's examples, and add the sums to this program's row of ``target``, of
+    shape (programs, G H): G gates, H hidden units.
+    """
     for k in tl.static_range(G):
         at = target + (tl.program_id(0) * G + k) * H + tile.units
         there = tile.units < H
