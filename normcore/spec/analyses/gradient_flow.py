@@ -47,12 +47,12 @@ class GradientFlow(Analysis):
 
     name: Literal["gradient_flow"] = "gradient_flow"
     images: Literal["digits", "mnist"] = Field("digits", description="One pixel a step, from top left to bottom right.")
-    cases: int = Field(100, ge=2, le=1000, description="Images of the one batch.")
+    cases: int = Field(100, ge=2, le=1000, description="Number of images, in one batch.")
     gains: tuple[Gain, ...] = Field(
         (),
         strict=False,
         max_length=100,
-        description="Initial gains to go through, for methods with gain_init; empty for the norm's own.",
+        description="Initial gains to measure, for methods with gain_init; empty for the norm's own gain.",
     )
 
     @field_validator("gains")

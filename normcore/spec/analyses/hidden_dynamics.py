@@ -24,5 +24,9 @@ class HiddenDynamics(Analysis):
 
     name: Literal["hidden_dynamics"] = "hidden_dynamics"
     weight_scales: tuple[PositiveFloat, ...] = Field(
-        (0.5, 1.0, 1.5, 2.0), strict=False, min_length=1, max_length=100, description="Factors of W_h."
+        (0.5, 1.0, 1.5, 2.0),
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description="Factors by which W_h is multiplied.",
     )

@@ -26,7 +26,11 @@ class LengthGeneralization(TrainedAnalysis):
 
     name: Literal["length_generalization"] = "length_generalization"
     lengths: tuple[Annotated[int, Field(ge=2, le=1_000_000)], ...] = Field(
-        (100, 300, 500, 1000), strict=False, min_length=1, max_length=100, description="Characters of a segment."
+        (100, 300, 500, 1000),
+        strict=False,
+        min_length=1,
+        max_length=100,
+        description="Lengths of segments, in characters.",
     )
 
     def misfit(self, task: Benchmark, norm: Method) -> str | None:

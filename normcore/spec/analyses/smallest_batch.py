@@ -33,7 +33,9 @@ class SmallestBatch(Analysis):
     }
 
     name: Literal["smallest_batch"] = "smallest_batch"
-    updates: int = Field(600, ge=1, le=1_000_000, description="Of each size, from the same weights.")
+    updates: int = Field(
+        600, ge=1, le=1_000_000, description="Updates with each batch size, always from the same weights."
+    )
 
     def needs(self) -> tuple[Need, ...]:
         return (Need("digits"),)

@@ -23,5 +23,5 @@ class GRU(RecurrentModel):
 
     cell: Literal["gru"] = "gru"
     identity_gates: tuple[Literal["r", "z", "n"], ...] = Field(
-        ("n",), strict=False, description="Blocks with the identity; n is the candidate."
+        ("n",), strict=False, description="Gates whose recurrent weights start as the identity; n is the candidate."
     )

@@ -25,13 +25,16 @@ class LSTM(RecurrentModel):
     identity_gates: tuple[Literal["i", "f", "g", "o"], ...] = Field(
         ("g",),
         strict=False,
-        description="Blocks with the identity (the RBN authors' code on pixels: g, the candidate).",
+        description="Gates whose recurrent weights start as the identity (the RBN authors' code on pixels: g, the"
+        " candidate).",
     )
-    first_cell: Literal["trained", "zeros"] = Field("trained", description="What c begins with, as first_state of h.")
+    first_cell: Literal["trained", "zeros"] = Field(
+        "trained", description="First value of c: numbers that start at 0 and are trained, or always 0."
+    )
     cell_bias: bool = Field(
         True,
-        description="Whether a cell that no norm reads out has a bias there (the RBN authors' code); a norm has its"
-        " shift.",
+        description="Without a norm at the cell: whether a trained bias is added to c where it is read out (the RBN"
+        " authors' code). A norm has its shift instead.",
     )
 
     @property

@@ -21,7 +21,7 @@ class BatchNorm(LayerMethod):
 
     method: Literal["batch_norm"] = "batch_norm"
     variance: Literal["biased", "unbiased"] = Field(
-        "biased", description="Which variance normalizes; LN section 6.6 takes the unbiased one with a batch of 4."
+        "biased", description="Variance that normalizes; LN section 6.6 takes the unbiased variance with a batch of 4."
     )
 
     def needs_batch(self, model: Model) -> bool:

@@ -18,5 +18,5 @@ class DynamicTanh(SiteMethod):
     citation: ClassVar[str] = "Zhu, Chen, He, LeCun, Liu 2025, arXiv:2503.10622, section 4"
 
     method: Literal["dynamic_tanh"] = "dynamic_tanh"
-    alpha_init: PositiveFloat = Field(0.5, description="Initial alpha, one number a site (the paper: 0.5).")
+    alpha_init: PositiveFloat = Field(0.5, description="Initial alpha; each site has one alpha (the paper: 0.5).")
     gain_init: float = Field(1.0, description="Initial gain at every site.")

@@ -23,7 +23,7 @@ class GroupNorm(LayerMethod):
     beside_sites: ClassVar[frozenset[str]] = frozenset({"groups"})  # profiles choose it
 
     method: Literal["group_norm"] = "group_norm"
-    groups: int = Field(32, ge=1, le=4096, description="How many groups the channels make (the paper: 32).")
+    groups: int = Field(32, ge=1, le=4096, description="Number of groups of channels (the paper: 32).")
 
     def misfit(self, model: Model) -> Misfit | None:
         for channels in model.channels:

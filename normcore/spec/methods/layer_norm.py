@@ -34,8 +34,8 @@ class LayerNorm(SiteMethod):
     affine: bool = Field(True, description="Gain and shift; without them it is the simple LN of Xu et al. 2019.")
     scope: Literal["joint", "per_gate"] = Field(
         "joint",
-        description="Statistics over all gates that the paper takes together, or over each gate by itself, as"
-        " TensorFlow's LayerNormBasicLSTMCell has it.",
+        description="Statistics over all gates that the paper takes together, or over each gate by itself, as in"
+        " TensorFlow's LayerNormBasicLSTMCell.",
     )
     conv_gain: Literal["per_unit", "per_channel"] = Field(
         "per_unit", description="In convolutional layers: a gain and a shift for each unit, or for each channel."
@@ -43,13 +43,14 @@ class LayerNorm(SiteMethod):
     bias: Literal["outside", "inside", "both"] = Field(
         "outside",
         description="Where the cell's bias b enters: outside the norms (LN Eq. 4, 20), inside the input's norm"
-        " (the authors' GRU), or in both places (their reader). Of a scalar input, only inside lets LN see the"
-        " size: LN(w x) does not depend on |x|.",
+        " (the authors' GRU), or in both places (their reader). If the input x is one number, the network sees"
+        " its size only with inside or both: LN(w x) does not depend on |x|.",
     )
     bias_init: NonNegativeFloat = Field(
         0.0,
-        description="The cell's bias starts with uniform values up to so far from its usual ones. While an input is"
-        " blank, units that start alike stay alike, and LN multiplies gradients by 1 / sqrt(eps) at every step.",
+        description="Half the width of uniform random numbers that are added to the cell's first bias. Without them,"
+        " units that start alike stay alike while an input is blank, and LN multiplies gradients by 1 / sqrt(eps) at"
+        " every step.",
     )
 
     @classmethod

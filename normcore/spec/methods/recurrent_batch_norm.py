@@ -25,15 +25,16 @@ class RecurrentBatchNorm(SiteMethod):
     gain_init: float = Field(0.1, description="Initial gain at every site (RBN sections 4 and 5: 0.1).")
     eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root.")
     carry: Literal["raw", "normalized"] = Field(
-        "raw", description="Which cell an LSTM carries on: c, or the normalized one (an ablation in the RBN code)."
+        "raw",
+        description="Cell that an LSTM carries to the next step: c, or the normalized c (an ablation in the RBN code).",
     )
     statistics: Literal["per_step", "shared"] = Field(
         "per_step", description="Population statistics for each step (RBN section 3), or one average over the steps."
     )
     input_statistics: Literal["per_step", "sequence"] = Field(
         "per_step",
-        description="Of the input's term: of each step, or over all steps that are not padding, with an eps of 1e-6"
-        " (BN-e* of RBN section 5.4).",
+        description="Statistics of the input's term: for each step, or over all steps that are not padding, with eps"
+        " 1e-6 (BN-e* of RBN section 5.4).",
     )
     population: Literal["pass", "running"] = Field(
         "pass",

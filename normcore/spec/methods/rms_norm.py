@@ -23,8 +23,9 @@ class RMSNorm(SiteMethod):
     eps: PositiveFloat = Field(1e-5, description="Added to the mean square, inside the root; ours, as LN's.")
     bias_init: NonNegativeFloat = Field(
         0.0,
-        description="The cell's bias starts with uniform values up to so far from its usual ones. While an input is"
-        " blank, units that start alike stay alike, and RMSNorm multiplies gradients by 1 / sqrt(eps) at every step.",
+        description="Half the width of uniform random numbers that are added to the cell's first bias. Without them,"
+        " units that start alike stay alike while an input is blank, and RMSNorm multiplies gradients by 1 / sqrt(eps)"
+        " at every step.",
     )
 
     def idle(self, model: Model) -> frozenset[str]:

@@ -27,9 +27,9 @@ class WeightNorm(Method):
     )
     init: Literal["weights", "data"] = Field(
         "weights",
-        description="Initial lengths: those of the weights that were drawn, as without it; or such that the summed"
-        " inputs of a first batch have mean 0 and variance 1 (Eq. 5-6), for layers whose inputs are data, not states."
-        " The first batch is up to 1,000 training images, where the authors' code takes 500.",
+        description="Initial lengths g. weights: the lengths of the initial weights. data: such that the summed inputs"
+        " of a first batch have mean 0 and variance 1 (Eq. 5-6), for layers whose inputs are data, not states. The"
+        " first batch is up to 1,000 training images, where the authors' code takes 500.",
     )
 
     @classmethod

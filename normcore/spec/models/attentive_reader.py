@@ -22,29 +22,30 @@ class AttentiveReaderModel(Model):
     places: ClassVar[frozenset[Place]] = LSTM.places | {"layer"}
     usual: ClassVar[tuple[Place, ...]] = LSTM.usual
 
-    hidden_size: int = Field(240, ge=1, le=65_536, description="Units of either LSTM, and of all maps.")
-    embedding_size: int = Field(240, ge=1, le=65_536, description="Numbers of a word.")
+    hidden_size: int = Field(240, ge=1, le=65_536, description="Units of each of the two LSTMs, and of all maps.")
+    embedding_size: int = Field(240, ge=1, le=65_536, description="Length of a word's vector.")
     bidirectional: bool = Field(False, description="Whether both LSTMs read backwards, too (RBN's BN-e**).")
     dropout: float = Field(
         0.5,
         ge=0,
         lt=1,
-        description="Of embeddings and of what the softmax reads; the text does not name it, the code does.",
+        description="Dropout of the embeddings and of the softmax's input. RBN does not mention it; its authors' code"
+        " has it.",
     )
     padding: Literal["zeros", "cyclic"] = Field(
         "zeros",
-        description="What follows a shorter text or question: word 0, or itself over and over (the RBN authors' code"
-        " for BN-e*), so that statistics which count the padding see words.",
+        description="Padding of a shorter text or question: word 0, or the text repeated (the RBN authors' code for"
+        " BN-e*), so that statistics which count the padding see words.",
     )
     readout: Literal["scaled", "normal"] = Field(
         "scaled",
-        description="How the softmax's weights start: uniform, the smaller the more words there are, as the authors'"
-        " code has it; or with a standard deviation of 1.",
+        description="Initial weights of the softmax. scaled: uniform, smaller for more words, as in the authors' code."
+        " normal: with a standard deviation of 1.",
     )
     weights: Literal["independent", "repeated"] = Field(
         "independent",
-        description="repeated: matrices of one shape start alike, each gate's included, as the authors' code draws them"
-        " from a seed that it sets anew each time.",
+        description="repeated: matrices of the same shape start with equal values, also those of the gates, because the"
+        " authors' code sets its seed anew for each.",
     )
 
     @classmethod

@@ -22,8 +22,8 @@ class DrawModel(Model):
     feeds_back: ClassVar[bool] = True
 
     hidden_size: int = Field(256, ge=1, le=65_536, description="Units of the encoder, and of the decoder.")
-    latent_size: int = Field(100, ge=1, le=65_536, description="Latent numbers of a glimpse.")
-    glimpses: int = Field(64, ge=1, le=1024, description="Steps, of which each looks once and paints once.")
+    latent_size: int = Field(100, ge=1, le=65_536, description="Number of latent variables of a glimpse.")
+    glimpses: int = Field(64, ge=1, le=1024, description="Number of steps; each step looks once and paints once.")
     read_size: int = Field(2, ge=1, le=256, description="Rows and columns of the patch that is read.")
     write_size: int = Field(5, ge=1, le=256, description="Rows and columns of the patch that is painted.")
 

@@ -30,7 +30,7 @@ class HandwritingModel(Model):
         1.0,
         gt=0,
         le=100,
-        description="Characters by which the window moves on at a point before anything is learnt; a hand takes some 25"
+        description="Characters by which the window moves at each point, before training; a person draws some 25"
         " points for a letter.",
     )
     components: int = Field(20, ge=1, le=1024, description="Components of the mixture.")

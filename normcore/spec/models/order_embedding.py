@@ -19,8 +19,8 @@ class OrderEmbeddingModel(Model):
     places: ClassVar[frozenset[Place]] = GRU.places
     usual: ClassVar[tuple[Place, ...]] = GRU.usual
 
-    hidden_size: int = Field(1024, ge=1, le=65_536, description="Numbers of an image and of a caption.")
-    embedding_size: int = Field(300, ge=1, le=65_536, description="Numbers of a word.")
+    hidden_size: int = Field(1024, ge=1, le=65_536, description="Length of the vector of an image, and of a caption.")
+    embedding_size: int = Field(300, ge=1, le=65_536, description="Length of a word's vector.")
 
     @classmethod
     def cell_kind(cls) -> type[RecurrentModel]:

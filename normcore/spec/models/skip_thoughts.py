@@ -21,8 +21,8 @@ class SkipThoughtsModel(Model):
     places: ClassVar[frozenset[Place]] = GRU.places
     usual: ClassVar[tuple[Place, ...]] = GRU.usual
 
-    hidden_size: int = Field(2400, ge=1, le=65_536, description="Numbers of a sentence.")
-    embedding_size: int = Field(620, ge=1, le=65_536, description="Numbers of a word.")
+    hidden_size: int = Field(2400, ge=1, le=65_536, description="Length of a sentence's vector.")
+    embedding_size: int = Field(620, ge=1, le=65_536, description="Length of a word's vector.")
 
     @classmethod
     def cell_kind(cls) -> type[RecurrentModel]:

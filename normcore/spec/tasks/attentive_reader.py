@@ -85,17 +85,22 @@ class AttentiveReader(Benchmark):
     name: Literal["attentive_reader"] = "attentive_reader"
     dataset: Literal["cnn", "cnn_sample", "novels"] = Field(
         "cnn",
-        description="The CNN questions; 200 of them; or sentences of novels with a name left out, on the six before.",
+        description="The CNN questions; 200 of them; or questions from novels: a name is missing in a sentence, and"
+        " the text is the six sentences before.",
     )
     examples: int | None = Field(
-        None, ge=2, description="At most the first so many questions to validate, and as many to test; null takes all."
+        None, ge=2, description="Take at most the first N questions to validate, and N to test; null takes all."
     )
     vocabulary: int | None = Field(
-        None, ge=1, description="The most frequent words of the training data, besides entities; null takes all."
+        None,
+        ge=1,
+        description="Number of known words: the most frequent of the training data; entities are extra. null takes"
+        " all.",
     )
     passage: Literal["four_sentences", "full"] = Field(
         "four_sentences",
-        description="What is left of a text: the four sentences that share the most words with the question, or all.",
+        description="Part of a text that is read: the four sentences that share the most words with the question, or"
+        " all.",
     )
 
     @model_validator(mode="after")

@@ -73,10 +73,10 @@ class CharLM(Benchmark):
         100, ge=2, le=100_000, description="Characters of one training example: one more than predictions."
     )
     valid_chars: int | None = Field(
-        None, ge=2, description="Use only the first so many characters of the validation text; null uses all."
+        None, ge=2, description="Use only the first N characters of the validation text; null uses all."
     )
     test_chars: int | None = Field(
-        None, ge=2, description="Use only the first so many characters of the test text; null uses all."
+        None, ge=2, description="Use only the first N characters of the test text; null uses all."
     )
 
     @field_validator("file")

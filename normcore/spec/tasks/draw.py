@@ -60,8 +60,8 @@ class Draw(Benchmark):
     examples: int | None = Field(
         None,
         ge=100,
-        description="Use at most the first so many of the validation and the test images each; null uses all. Test"
-        " images of MNIST are sorted by class, and so they are taken evenly.",
+        description="Use at most the first N validation images, and N test images; null uses all. Test images of"
+        " MNIST are sorted by class, so they are taken at equal distances.",
     )
 
     def needs(self) -> tuple[Need, ...]:

@@ -64,12 +64,14 @@ class Handwriting(Benchmark):
     dataset: Literal["iam_ondb", "iam_ondb_packed"] = Field(
         "iam_ondb", description="IAM-OnDB as its makers give it out, or the same lines from a packed file."
     )
-    points: int = Field(500, ge=2, le=10_000, description="A line's first points, of which the network sees no more.")
+    points: int = Field(
+        500, ge=2, le=10_000, description="Number of points of a line that the network sees, its first ones."
+    )
     examples: int | None = Field(
-        None, ge=2, description="At most the first so many lines to train on, and as many to validate; null takes all."
+        None, ge=2, description="Take at most the first N lines to train on, and N to validate; null takes all."
     )
     text: str = Field(
-        "layers that are normalized", min_length=1, max_length=100, description="What a trained network writes."
+        "layers that are normalized", min_length=1, max_length=100, description="Text that the trained network writes."
     )
 
     @field_validator("text")

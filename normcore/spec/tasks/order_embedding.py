@@ -93,10 +93,11 @@ class OrderEmbedding(Benchmark):
         5,
         ge=1,
         le=100,
-        description="Parts of the test images, of one size, that are searched by themselves; a rest is left out.",
+        description="Number of equal parts of the test images. Each part is searched by itself, and a rest is left"
+        " out.",
     )
     valid_images: int | None = Field(
-        1000, ge=2, description="At most the first so many validation images; null takes all."
+        1000, ge=2, description="Take at most the first N validation images; null takes all."
     )
 
     def needs(self) -> tuple[Need, ...]:

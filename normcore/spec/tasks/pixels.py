@@ -47,8 +47,7 @@ class PixelSequence(Benchmark):
     examples: int | None = Field(
         None,
         ge=100,
-        description="Use at most the first so many of the training, the validation and the test images each; null uses"
-        " all.",
+        description="Use at most the first N images of each: training, validation and test; null uses all.",
     )
 
     def needs(self) -> tuple[Need, ...]:

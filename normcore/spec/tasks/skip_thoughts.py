@@ -82,19 +82,21 @@ class SkipThoughts(Benchmark):
 
     name: Literal["skip_thoughts"] = "skip_thoughts"
     dataset: Literal["bookcorpus", "gutenberg_books"] = Field(
-        "bookcorpus", description="What sentences come from: BookCorpus, or eight novels."
+        "bookcorpus", description="Source of the sentences: BookCorpus, or eight novels."
     )
-    vocabulary: int = Field(20_000, ge=10, description="Words known, the most frequent ones; the others are one.")
+    vocabulary: int = Field(
+        20_000, ge=10, description="Number of known words, the most frequent ones; all others count as one word."
+    )
     examples: int | None = Field(
         None,
         ge=40,
-        description="At most so many pairs of each split of SICK, and sentences of each other set, half of either"
-        " label; null takes all.",
+        description="Take at most N pairs of each split of SICK, and N sentences of each other set, half of each label;"
+        " null takes all.",
     )
     word_vectors: bool = Field(
         True,
-        description="Whether words that it was not trained on are read by a linear map from word2vec's vectors, fitted"
-        " to those that it was; else all of them are one.",
+        description="Read words that are not known by a linear map from word2vec's vectors, which is fitted to the"
+        " known words. Otherwise all of them count as one word.",
     )
 
     def needs(self) -> tuple[Need, ...]:
