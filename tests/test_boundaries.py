@@ -1,4 +1,4 @@
-"""Boundaries: who may import whom, where torch may be, and that every part of a spec is implemented and tested."""
+"""Rules on imports, on where torch may be loaded, and on an implementation and a test for every part of a spec."""
 
 import ast
 import subprocess
@@ -37,7 +37,7 @@ def modules(package: str) -> list[Path]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Every module that a file imports, at its top or inside a function, as a dotted path."""
+    """Modules that a file imports, at its top or inside a function, as dotted paths."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -47,7 +47,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
-def test_imports_point_down_only(package: str) -> None:
+def test_packages_import_only_lower_packages(package: str) -> None:
     files = modules(package)
     assert files
     wrong = [
@@ -59,7 +59,7 @@ def test_imports_point_down_only(package: str) -> None:
     assert wrong == []
 
 
-def test_client_and_command_line_stand_on_the_spec_alone_until_a_server_is_asked_for() -> None:
+def test_client_and_command_line_import_no_server_and_no_science_packages() -> None:
     program = "import sys, normbench.cli, normbench.__main__; print(*sys.modules)"
     result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     packages = {name.partition(".")[0] for name in result.stdout.split()}
@@ -86,7 +86,7 @@ def test_migrations_declare_their_own_columns() -> None:
     assert wrong == []
 
 
-def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_reports_on() -> None:
+def test_rooms_of_the_service_read_only_allowed_tables_of_other_rooms() -> None:
     allowed = {
         "comparisons": {"experiments", "leaderboards"},
         "leaderboards": {"experiments"},
@@ -107,7 +107,7 @@ def test_no_room_of_the_service_reads_another_rooms_tables_but_the_ones_it_repor
                     assert parts[1] in {room, "http", *others}, f"{path} imports {name}"
 
 
-ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besides http
+ROOMS: Mapping[str, set[str]] = {  # room: other rooms that it may use besides http
     "catalogue": set(),
     "comparisons": {"experiments", "leaderboards", "statistics"},
     "experiments": {"fleet", "statistics"},
@@ -134,34 +134,34 @@ ROOMS: Mapping[str, set[str]] = {  # and the other rooms that each may use, besi
     "transports": set(),
     "workload": {"experiments", "fleet"},
 }
-BRING_ROOMS_TOGETHER = {"app", "metrics", "results", "upgrade"}  # modules beside the rooms
+BRING_ROOMS_TOGETHER = {"app", "metrics", "results", "upgrade"}  # modules outside of the rooms
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_room_of_the_service_uses_no_rooms_but_the_ones_that_it_builds_on(room: str) -> None:
+def test_rooms_of_the_service_use_only_the_rooms_they_build_on(room: str) -> None:
     foreign = ROOMS.keys() - {room, "http", *ROOMS[room]}
     for path in modules(f"service/{room}"):
         assert rooms_in(path).isdisjoint(foreign), path
 
 
-def test_rooms_do_not_build_on_each_other_in_a_circle() -> None:
+def test_dependencies_between_rooms_have_no_cycle() -> None:
     TopologicalSorter(ROOMS).prepare()
 
 
-def test_what_serves_all_rooms_of_the_service_uses_none() -> None:
+def test_modules_shared_by_all_rooms_use_no_room() -> None:
     for path in (ROOT / "service").glob("*.py"):
         if path.stem not in BRING_ROOMS_TOGETHER:
             assert rooms_in(path) <= {"http"}, path
 
 
 def rooms_in(path: Path) -> set[str]:
-    """The rooms of the service that a module imports."""
+    """Rooms of the service that a module imports."""
     names = [name.split(".") for name in imported(path)]
     return {parts[1] for parts in names if parts[0] == "service" and len(parts) > 1} & ROOMS.keys()
 
 
 @pytest.mark.parametrize("package", ["service", "workers", "normcore"])
-def test_modules_do_not_import_each_other_in_a_circle(package: str) -> None:
+def test_imports_of_modules_have_no_cycle(package: str) -> None:
     names = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules(package)}
     below = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): {
@@ -173,7 +173,7 @@ def test_modules_do_not_import_each_other_in_a_circle(package: str) -> None:
 
 
 def module_of(name: str, modules: Collection[str]) -> str | None:
-    """The module that an import of ``name``, or of something in it, loads."""
+    """Module that is loaded by an import of ``name``: ``name`` itself, or the module that contains it."""
     above = name.rpartition(".")[0]
     return next((module for module in (name, above) if module in modules), None)
 
@@ -184,7 +184,7 @@ def test_every_room_of_the_service_has_its_rule() -> None:
 
 
 def test_only_the_lifecycle_changes_a_runs_state() -> None:
-    """All statements that update runs stand there, and no row that was read is changed anywhere."""
+    """Only ``lifecycle`` has statements that update runs, and no other module changes the state of a row."""
     for package in ("service", "workers", "normbench"):
         for path in modules(package):
             tree = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
@@ -196,7 +196,7 @@ def test_only_the_lifecycle_changes_a_runs_state() -> None:
 
 
 def test_only_results_ends_runs_and_refreshes_entries() -> None:
-    """A caller that did one and forgot the other would leave a board that does not show what its runs say."""
+    """A caller that ended a run without refreshing its entry would leave an outdated board."""
     verbs = {"lifecycle.finish", "lifecycle.finish_analysis", "entries.refresh"}
     callers = {
         path.relative_to(ROOT).as_posix()
@@ -247,17 +247,18 @@ OURS_BY_TAG = [
 
 
 def implemented(registry: Registry[Any], kind: type[Part]) -> tuple[str, str]:
-    """The module that implements a class of options, and what it has there."""
+    """Return the module that implements a class of options, and the name of the implementation."""
     if registry is ANALYSES:
         return registry.module_of(kind), "prepare"
-    if kind is RecurrentModel:  # a family of its own, whose classes are the cells
+    if kind is RecurrentModel:  # a family; its classes are the cells
         return "normcore.recurrent", "Recurrent"
-    return registry.module_of(kind), kind.home.partition(":")[2] or kind.__name__
+    module, (home, _, name) = registry.module_of(kind), kind.home.partition(":")
+    return module, name if name and home == module else kind.__name__
 
 
 @pytest.mark.parametrize(("registry", "kind"), OURS_BY_TAG)
-def test_every_class_of_options_has_what_implements_it_and_a_test(registry: Registry[Any], kind: type[Part]) -> None:
-    """Classes of one family share a module, and its test."""
+def test_every_class_of_options_has_an_implementation_and_a_test(registry: Registry[Any], kind: type[Part]) -> None:
+    """Classes of one family share a module and a test."""
     module, name = implemented(registry, kind)
     assert module.startswith("normcore.")
     found = getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""Project files are true of the code: make's targets, the hooks, the licence, the documents' links and words."""
+"""Project files agree with the code: targets of make, hooks, licence, and links and words in documents."""
 
 import re
 import subprocess
@@ -16,7 +16,10 @@ MAKEFILE = (ROOT / "Makefile").read_text()
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CHANGELOG = ROOT / "CHANGELOG.md"
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
-TO_BE_WRITTEN = {"tests/normcore/norms/test_scale_norm.py"}  # by whoever follows docs/extend/method.md
+TO_BE_WRITTEN = {  # written by a reader of docs/extend/method.md and cell.md
+    "tests/normcore/norms/test_scale_norm.py",
+    "tests/normcore/cells/test_mgu.py",
+}
 WORDS = (
     *("task", "profile", "method", "cell", "model", "place", "spec", "fingerprint", "setting", "problem", "budget"),
     *("experiment", "run", "sweep", "measurement", "entry", "lease", "attempt", "claim", "notification"),
@@ -35,7 +38,7 @@ def test_make_alone_lists_every_target_with_what_it_does() -> None:
 
 def test_hooks_run_what_make_lint_runs() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
-    assert [repository["repo"] for repository in hooks] == ["local"]  # nothing is downloaded
+    assert [repository["repo"] for repository in hooks] == ["local"]  # hooks download nothing
     entries = [hook["entry"].replace(" --force-exclude", "") for hook in hooks[0]["hooks"]]
     (lint,) = re.findall(r"^lint:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
     assert entries == [line.strip().replace("$(BIN)", ".venv/bin").removesuffix(" .") for line in lint.splitlines()]
@@ -50,8 +53,8 @@ def test_the_licence_goes_into_packages_and_image() -> None:
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, CHANGELOG], ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_path_that_is_named_exists(document: Path) -> None:
-    """A path is what stands in backquotes and begins with a folder of ours; ``<tag>`` may be any."""
+def test_every_path_named_in_documents_exists(document: Path) -> None:
+    """A path is a text in backquotes that begins with a folder of ours; ``<tag>`` matches any name."""
     quoted = re.findall(r"`([^`\s]+)`", document.read_text())
     paths = [path for path in quoted if path.partition("/")[0] in FOLDERS and "/" in path]
     missing = [path for path in paths if not any(ROOT.glob(re.sub("<.*?>", "*", path.rstrip("/"))))]
@@ -59,15 +62,15 @@ def test_every_path_that_is_named_exists(document: Path) -> None:
 
 
 def test_paths_are_found_in_documents() -> None:
-    """The test above is not about nothing."""
+    """Otherwise the test above would test nothing."""
     for document, path in ((DOCUMENTS[0], "service/settings.py"), (DOCUMENTS[1], "tests/slow.py")):
         assert f"`{path}`" in document.read_text()
     assert {"normcore", "service", "tests", "docs", ".ci"} <= FOLDERS
 
 
 @pytest.mark.parametrize("document", DOCUMENTS[:2], ids=lambda path: path.name)
-def test_links_of_documents_outside_the_site_lead_somewhere(document: Path) -> None:
-    """A strict build follows those of the site."""
+def test_links_of_documents_outside_the_site_have_targets(document: Path) -> None:
+    """A strict build checks the links within the site."""
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text())
     assert [link for link in links if "://" not in link and not (document.parent / link).exists()] == []
 

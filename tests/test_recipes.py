@@ -1,6 +1,6 @@
-"""A method, a cell, a model, two tasks and an analysis are added to a copy of the tree by docs/extend alone.
+"""Recipes of docs/extend add methods, cells, models, tasks and analyses to a copy of the tree.
 
-They are like any other.
+The added classes must work like our own classes.
 """
 
 import json
@@ -29,7 +29,7 @@ OF_MODELS = "tests/normcore/models/test_contract.py"
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tree, with what the recipes of docs/extend show and no other change."""
+    """Copy of the tree with the files and lines of the recipes of docs/extend, and no other change."""
     tree = tmp_path_factory.mktemp("tree")
     for package in PACKAGES:
         copytree(ROOT / package, tree / package, ignore=ignore_patterns("__pycache__"))
@@ -49,7 +49,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(tree: Path, *command: str) -> str:
-    """Output of Python for ``command`` in a process of its own that imports the copy."""
+    """Run Python with ``command`` in a separate process that imports the copy; return the output."""
     done = subprocess.run(
         [sys.executable, *command],
         env={**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"},
@@ -63,7 +63,7 @@ def run(tree: Path, *command: str) -> str:
 
 
 def passed(tree: Path, *arguments: str) -> int:
-    """Number of tests of the copy that pass, none failing and none skipped."""
+    """Run tests of the copy; return how many passed. No test may fail or be skipped."""
     last = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments).splitlines()[-1]
     found = re.match(r"(\d+) passed(, \d+ deselected)? in", last)
     assert found, last
@@ -79,17 +79,20 @@ def test_the_pages_show_all_files_of_their_recipes() -> None:
         "normcore/spec/models/mean_reader.py",
         "normcore/models/mean_reader.py",
         "normcore/spec/tasks/resampled_digits.py",
+        "normcore/spec/tasks/reversed_digits.py",
+        "normcore/tasks/reversed_digits.py",
         "normcore/spec/tasks/averaged_digits.py",
         "normcore/tasks/averaged_digits.py",
         "normcore/spec/analyses/fading_memory.py",
         "normcore/analyses/fading_memory.py",
     ]
-    added = {"scale_norm", "mgu", "mean_reader", "resampled_digits", "averaged_digits", "fading_memory"}
+    added = {"scale_norm", "mgu", "mean_reader", "fading_memory"}
+    added |= {"resampled_digits", "reversed_digits", "averaged_digits"}
     assert not added & {*METHODS, *CELLS, *MODELS, *BENCHMARKS, *ANALYSES}
     assert len(README.read_text().splitlines()) < 120
 
 
-def test_what_they_add_is_known_without_torch(tree: Path) -> None:
+def test_classes_of_the_recipes_are_known_without_torch(tree: Path) -> None:
     code = (
         "import json, sys; from normcore.spec import resolve;"
         "spec = resolve({'task': {'name': 'resampled_digits', 'profile': 'smoke'}, 'model': {'cell': 'mgu'},"
@@ -129,7 +132,7 @@ def test_the_method_trains_in_layers_too(tree: Path, tmp_path: Path) -> None:
         assert events(str(tree), tmp_path, spec)[-1]["outcome"] in ("completed", "reached_target")
 
 
-def test_every_method_that_fits_keeps_the_contract_in_the_cell(tree: Path) -> None:
+def test_every_fitting_method_keeps_the_contract_in_the_cell(tree: Path) -> None:
     fitting = {tag for tag, method in METHODS.items() if method.fits(CELLS["gru"])}
     assert passed(tree, CONTRACT, "-k", "mgu and not scale_norm") > 15 * len(fitting)
 
@@ -170,7 +173,7 @@ print(json.dumps([listed, board]))
     assert board["problem"]["options"] == {"examples": None, "permutation_seed": 0, "legacy_index_map": True}
 
 
-def test_a_report_card_of_the_method_says_what_its_equation_is_invariant_to(tree: Path, tmp_path: Path) -> None:
+def test_report_card_of_the_method_has_the_invariances_of_its_equation(tree: Path, tmp_path: Path) -> None:
     spec = {"task": {"name": "invariances"}, "norm": {"method": "scale_norm"}}
     found = {finding["name"]: finding["verdict"] for finding in events(str(tree), tmp_path, spec)[-1]["findings"]}
     rescaled = {name: verdict for name, verdict in found.items() if name.endswith("rescaling")}
@@ -180,6 +183,26 @@ def test_a_report_card_of_the_method_says_what_its_equation_is_invariant_to(tree
         "dataset_rescaling": "invariant",
         "single_case_rescaling": "invariant",
     }
+
+
+def test_method_and_cell_pass_the_other_tests_that_find_them_by_name(tree: Path) -> None:
+    modules = ("norms/test_large_values", "kernels/test_choose", "cells/test_contract")
+    assert passed(tree, *(f"tests/normcore/{module}.py" for module in modules), "-k", "mgu or scale_norm") > 40
+
+
+def test_the_task_reads_the_pixels_from_the_last_to_the_first_and_learns(tree: Path, tmp_path: Path) -> None:
+    code = """
+from normcore.spec.tasks.pixels import SequentialDigits
+from normcore.spec.tasks.reversed_digits import ReversedDigits
+from tests.normcore.tasks.test_pixel_sequences import population
+
+(plain,), (back,) = population(SequentialDigits()), population(ReversedDigits())
+print(back.equal(plain.flip(0)) and not back.equal(plain))
+"""
+    assert run(tree, "-c", code) == "True\n"
+    spec = {"task": {"name": "reversed_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}}
+    result = events(str(tree), tmp_path, spec)[-1]["result"]
+    assert result["value"] > 1.5 * result["no_skill"]
 
 
 def test_the_cost_of_the_cell_is_that_of_its_parameters(tree: Path) -> None:
@@ -197,8 +220,8 @@ print(json.dumps([options.cost(3, 7).parameters, sum(p.numel() for p in cell.par
     assert known == counted == 2 * 5 * (3 + 5) + 3 * 5
 
 
-def test_the_model_and_the_analysis_pass_the_tests_of_their_kind(tree: Path) -> None:
-    """Each method is tried at each place of the model; the analysis is run, and finds the same with the same seed."""
+def test_model_and_analysis_pass_the_contract_tests(tree: Path) -> None:
+    """Each method is tested at each place of the model. The analysis gives the same findings for the same seed."""
     fitting = [method for method in METHODS.values() if method.takes & {"input", "recurrent", "layer", "output"}]
     tests = passed(tree, OF_MODELS, "tests/normcore/test_analyse.py", "-k", "mean_reader or fading_memory")
     assert tests >= len(fitting) + 2
@@ -212,7 +235,7 @@ def test_the_model_trains_and_has_the_parameters_of_its_equations(tree: Path, tm
     assert last["outcome"] in ("completed", "reached_target")
 
 
-def test_the_analysis_finds_what_its_page_says(tree: Path, tmp_path: Path) -> None:
+def test_analysis_gives_the_findings_of_its_page(tree: Path, tmp_path: Path) -> None:
     spec = {"task": {"name": "fading_memory"}, "norm": {"method": "layer_norm"}}
     *before, last = events(str(tree), tmp_path, spec)
     (finding,) = last["findings"]

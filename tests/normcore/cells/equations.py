@@ -1,7 +1,8 @@
-"""The cells and normalizations once more, written from the papers' equations: one example and one step at a time.
+"""A second implementation of cells and normalizations, written from the papers' equations.
 
-Slow on purpose, and on torch scalars and vectors alone, so that autograd gives the gradients. Parameters go by the
-names they have in a one-layer ``Recurrent``, less the prefix ``cells.0.``.
+It computes one example and one step at a time, with torch scalars and vectors only, so that autograd gives the
+gradients. It is slow on purpose. Parameters have their names in a one-layer ``Recurrent`` without the prefix
+``cells.0.``.
 """
 
 from collections.abc import Sequence
@@ -32,12 +33,12 @@ Statistics = dict[tuple[str, int], Moments]
 
 @dataclass
 class Equations:
-    """One cell under one method.
+    """One cell with one method.
 
     Attributes:
-        norm: the method's options, all of them.
-        population: the statistics in force; None takes them from the examples at hand.
-        seen: the statistics of the examples at hand.
+        norm: all options of the method.
+        population: population statistics; None to use the statistics of the present batch.
+        seen: statistics of the present batch.
     """
 
     cell: str
@@ -47,8 +48,9 @@ class Equations:
     seen: Statistics = field(default_factory=dict)
 
     def unroll(self, x: Tensor, lengths: list[int] | None = None) -> Tensor:
-        """x (T, B, F) -> the hidden states (T, B, H), from the trained first state; padding copies the state."""
-        step = getattr(self, self.cell)
+        """Compute hidden states (T, B, H) of x (T, B, F) from the trained first state. Padding repeats the state."""
+        step = getattr(self, self.cell, None)
+        assert step is not None, f"write the equations of {self.cell} as a method {self.cell} of Equations"
         examples = range(x.shape[1])
         lengths = lengths or [len(x) for _ in examples]
         start = {name: self.parameters[f"{name}0"] for name in ("h", "c") if f"{name}0" in self.parameters}
@@ -64,7 +66,7 @@ class Equations:
         return torch.stack(outputs)
 
     def learn_population(self, batches: list[Tensor]) -> None:
-        """The statistics in force from now on, of training sequences (T, B, F) of any lengths."""
+        """Set the population statistics from batches of training sequences (T, B, F) of any lengths."""
         passes = []
         for x in batches:
             self.seen = {}
@@ -77,7 +79,10 @@ class Equations:
             self.population = {(site, 0): average(self.steps_of(self.population, site)) for site in sites}
 
     def over_passes(self, passes: list[Statistics], site: str, t: int) -> Moments:
-        """Their average, a shorter one repeating its last step; or the running average of those that have the step."""
+        """Average at a step over the passes, where a shorter pass repeats its last step.
+
+        Running averages take only the passes that have the step.
+        """
         if self.norm.get("population") != "running":
             steps = [self.steps_of(found, site) for found in passes]
             return average([of_pass[min(t, len(of_pass) - 1)] for of_pass in steps])
@@ -98,12 +103,12 @@ class Equations:
         return torch.stack([g * v / (v * v).sum().sqrt() for g, v in zip(length, direction, strict=True)])
 
     def bias(self, place: str) -> Tensor:
-        """The cell's bias at a place, inside or outside; nothing where the method does not want it."""
+        """Bias of the cell at a place, inside or outside; zeros if the method does not want the bias there."""
         wanted = self.norm.get("bias", "outside")
         return self.parameters["bias"] * (wanted in (place, "both"))
 
     def terms(self, t: int, x: list[Tensor], state: list[State]) -> tuple[list[Tensor], list[Tensor]]:
-        """Input term and recurrent term of the summed inputs."""
+        """Compute the input's term and the recurrent term."""
         inputs = [self.weight("weight_ih") @ x_n + self.bias("inside") for x_n in x]
         states = [self.weight("weight_hh") @ s["h"] for s in state]
         blocks = BLOCKS[self.cell]
@@ -141,7 +146,7 @@ class Equations:
         return new
 
     def normalize(self, site: str, t: int, rows: list[Tensor], blocks: tuple[int, ...] = (1,)) -> list[Tensor]:
-        """Normalize one summed input, given for every example."""
+        """Normalize the summed inputs of all examples at one site and step."""
         gain = self.parameters.get(f"{site}.weight", torch.ones_like(rows[0]))
         shift = self.parameters.get(f"{site}.bias", torch.zeros_like(rows[0]))
         normalized = self.standardize(site, t, rows, blocks) if self.is_normalized(site) else None
@@ -190,7 +195,7 @@ class Equations:
         return standardized(part, *mean_and_var(list(part)), self.norm["eps"])
 
     def of_population(self, site: str, t: int, found: Moments) -> Moments:
-        """The statistics in force, given those of the examples at hand."""
+        """Record the batch statistics ``found``; return the population statistics if there are any, else ``found``."""
         self.seen[site, t] = (found[0].detach(), found[1].detach())
         if self.population is None:
             return found

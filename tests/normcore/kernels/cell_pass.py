@@ -1,4 +1,4 @@
-"""A cell by a twin and by the reference: everything that comes out of one pass, forward and backward."""
+"""Comparison of a twin of the reference with the reference: all results of one forward and backward pass of a cell."""
 
 import math
 from typing import Any
@@ -49,7 +49,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("rnn", "recurrent_batch_norm", {"sites": ["input", "recurrent"]}),
     *OVER_ALL_STEPS,
 ]
-"""Cell, method, and options that change the step, of the method or, ``cell_bias``, of the cell."""
+"""Cell, method, and options that change the step: options of the method, or ``cell_bias`` of the cell."""
 SITES: list[tuple[str, str, dict[str, Any]]] = [
     *[("lstm", "layer_norm", {"sites": sites}) for sites in (["input"], ["input", "cell"], ["recurrent", "cell"])],
     ("gru", "layer_norm", {"sites": ["recurrent"]}),
@@ -63,6 +63,7 @@ SITES: list[tuple[str, str, dict[str, Any]]] = [
     *[("rnn", "recurrent_batch_norm", {"sites": [site]}) for site in ("input", "recurrent")],
 ]
 """More places for norms."""
+FUSED_CELLS = ("lstm", "gru", "rnn")
 FUSED = {"none", "layer_norm", "recurrent_batch_norm", "rms_norm", "sequence_batch_norm"}
 """Methods that have fused kernels."""
 DEFAULTS = [case for case in CASES if not case[2] and case not in OVER_ALL_STEPS]
@@ -72,7 +73,7 @@ TINIEST = 1e-25
 
 
 def cell_of(cell: str, method: str, options: dict[str, Any], inputs: int, hidden: int, seed: int = 0) -> Any:
-    """A cell in float64 whose parameters, gains and shifts included, are all different."""
+    """Build a cell in float64 with random parameters, gains and shifts."""
     torch.manual_seed(seed)
     options = {"population": "running", **options} if method == "recurrent_batch_norm" else dict(options)
     of_cell = {"cell_bias": options.pop("cell_bias")} if "cell_bias" in options else {}
@@ -84,7 +85,7 @@ def cell_of(cell: str, method: str, options: dict[str, Any], inputs: int, hidden
 
 
 def drawn(cell: Any, steps: int, batch: int, seed: int = 1) -> tuple[Tensor, Any]:
-    """Inputs, and a state to begin with."""
+    """Draw random inputs and a random first state."""
     torch.manual_seed(seed)
     start = cell.initial_state(batch)
     x = torch.randn(steps, batch, cell.weight_ih.shape[1]).to(cell.weight_ih)
@@ -92,7 +93,7 @@ def drawn(cell: Any, steps: int, batch: int, seed: int = 1) -> tuple[Tensor, Any
 
 
 def everything(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, Tensor]:
-    """Outputs, the state after the last step, moments, and the gradients of all that a random loss depends on."""
+    """Run a pass; return outputs, last state, moments, and the gradients of a random loss."""
     x = x.detach().clone().requires_grad_()
     start = type(start)(*[part.detach().clone().requires_grad_() for part in start])
     for parameter in cell.parameters():
@@ -115,13 +116,13 @@ def everything(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | Non
 
 
 def differences(found: dict[str, Tensor], expected: dict[str, Tensor], nothing: float = TINIEST) -> dict[str, float]:
-    """The largest difference of each tensor, relative to the largest number in it, or to ``nothing``."""
+    """Largest difference of each tensor, relative to its largest number, or to ``nothing`` if that is larger."""
     assert found.keys() == expected.keys()
     return {name: relative(found[name], expected[name], nothing) for name in expected}
 
 
 def relative(found: Tensor, expected: Tensor, nothing: float = TINIEST) -> float:
-    """Infinite where there is a NaN, which ``max`` would pass over."""
+    """Largest difference, relative to the largest expected number; infinity if there is a NaN."""
     assert found.shape == expected.shape
     size = max(nothing, expected.abs().max().item())
     off = (found.double() - expected.double()).abs().max().item() / size
@@ -129,7 +130,7 @@ def relative(found: Tensor, expected: Tensor, nothing: float = TINIEST) -> float
 
 
 def of_both(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | None = None) -> dict[str, float]:
-    """Errors of a twin's pass against the reference's."""
+    """Errors of a pass of a twin against the same pass of the reference."""
     return differences(everything(unroll, cell, x, start, mask), everything(recurrent.unroll, cell, x, start, mask))
 
 
@@ -138,12 +139,12 @@ def in_float32(cell: Any, x: Tensor, start: Any) -> tuple[Any, Tensor, Any]:
 
 
 def some_mask(steps: int, batch: int) -> Tensor:
-    """Lengths from none to all."""
+    """Mask of sequences whose lengths go from 0 to ``steps``."""
     return torch.arange(steps).unsqueeze(1) < torch.arange(batch) * steps // max(1, batch - 1)
 
 
 def know_a_population(cell: Any, steps: int) -> None:
-    """Give its batch norms some, in which one feature has a variance of 0."""
+    """Give the batch norms of the cell random population statistics, with a variance of 0 in one feature."""
     for norm in batch_norms(cell).values():
         features = norm.running_mean.shape[1]
         norm.running_mean = torch.randn(steps, features).to(norm.running_mean)

@@ -1,11 +1,12 @@
-"""A fingerprint stands for everything that decides a result, today and in every version to come.
+"""A fingerprint covers everything that decides a result, and stays the same in all later versions.
 
-Results of the same fingerprint share a place on a leaderboard, and databases are full of them. When a golden value
-below changes, never put the new one in its place: that splits every board in two. Find what changed it. A new option
-must be neutral by default, for what is at its default is left out; for the same reason a default must never change by
-itself, and ``DEFAULTS`` holds them all. Another default, meaning or name of an option is a new ``SPEC_VERSION`` with a
-step in ``UPGRADES``, by which stored specs keep what they said; only then may ``DEFAULTS`` and the values of specs that
-rely on it change. New golden values are added at the end.
+Results with the same fingerprint share an entry of a leaderboard, and databases hold many of them. If a golden value
+below changes, never replace it by the new value: that would split every board in two. Find the cause instead.
+
+A new option must change nothing by default, because options at their default are not hashed. For the same reason a
+default must never change alone; ``DEFAULTS`` lists all defaults. Another default, meaning or name of an option needs a
+new ``SPEC_VERSION`` with a step in ``UPGRADES``, which keeps the meaning of stored specs. Only then change ``DEFAULTS``
+and the golden values of specs that rely on it. Add new golden values at the end.
 """
 
 from collections.abc import Iterator
@@ -58,7 +59,7 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
                 "cell": "rnn",
                 "bidirectional": True,
                 "hidden_size": 16,
-            },  # as the profile had when this was stored
+            },  # as in the profile when this spec was stored
             "norm": {"method": "rms_norm", "sites": ["input"]},
         },
         "236a23534cefbeb86b5bba2e8aff57a0e60b599c7f80a12a91d8bdd54b3ac946",
@@ -405,7 +406,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(("written", "fingerprint"), [g[1:] for g in GOLDEN], ids=[g[0] for g in GOLDEN])
-def test_the_fingerprint_is_what_it_always_was(written: dict[str, Any], fingerprint: str) -> None:
+def test_fingerprint_equals_its_golden_value(written: dict[str, Any], fingerprint: str) -> None:
     assert resolve(written).fingerprint() == fingerprint
 
 
@@ -415,13 +416,13 @@ def test_golden_values_differ_and_cover_every_task() -> None:
 
 
 def test_the_digest_is_of_sorted_json_without_white_space() -> None:
-    """echo -n '{"a":0.001,"b":[1,"x"]}' | sha256sum"""
+    """The shell gives the same: echo -n '{"a":0.001,"b":[1,"x"]}' | sha256sum"""
     expected = "1353066f3e252418e539a1268420db1a7d14a08c347938fb36861e72fe8db753"
     assert digest({"b": [1, "x"], "a": 1e-3}) == expected
 
 
-def test_what_is_hashed_is_what_departs_from_the_classes_defaults() -> None:
-    """Written out for one spec, so that anybody can compute a fingerprint."""
+def test_fingerprint_hashes_only_options_that_differ_from_the_defaults() -> None:
+    """An example in full, by which anybody can compute a fingerprint."""
     spec = resolve({"task": {"name": "permuted_digits"}, "norm": {"method": "layer_norm", "eps": 1e-3}})
     hashed = {
         "task": {"name": "permuted_digits"},
@@ -456,7 +457,7 @@ def test_an_option_at_its_default_is_left_out() -> None:
     assert LayerNorm(eps=1e-4).canonical() == {"method": "layer_norm", "eps": 1e-4}
 
 
-def test_an_option_that_is_new_changes_nothing_until_it_is_used() -> None:
+def test_new_option_changes_the_fingerprint_only_when_it_is_used() -> None:
     for options in ({}, {"eps": 1e-4}, {"sites": ("sum",), "scope": "per_gate"}):
         before, after = LayerNorm.model_validate(options), WithOneMore.model_validate(options)
         assert after.canonical() == before.canonical()
@@ -468,8 +469,8 @@ def test_an_option_that_is_new_changes_nothing_until_it_is_used() -> None:
     }
 
 
-def test_whole_numbers_and_lists_are_written_as_their_field_has_them() -> None:
-    """1 and 1.0 are one gain, [..] and (..) the same sites: what JSON cannot tell apart has one fingerprint."""
+def test_whole_numbers_and_lists_have_the_type_of_their_field() -> None:
+    """1 and 1.0 are the same gain, a list and a tuple are the same sites, so their fingerprints are equal."""
     ln = {"method": "layer_norm"}
     for one, other in (({"gain_init": 2}, {"gain_init": 2.0}), ({"sites": ["sum"]}, {"sites": ("sum",)})):
         specs = [resolve({"task": {"name": "permuted_digits"}, "norm": {**ln, **o}}) for o in (one, other)]
@@ -508,7 +509,7 @@ TOGETHER: dict[str, dict[str, Any]] = {
 
 
 def other_values(name: str, field: FieldInfo, value: Any) -> Iterator[Any]:
-    """Values that may be allowed instead of this one."""
+    """Values of a field other than ``value`` that may be allowed."""
     yield from OWN.get(name, [])
     for kind in _kinds(field.annotation):
         if get_origin(kind) is Literal:
@@ -526,7 +527,7 @@ def other_values(name: str, field: FieldInfo, value: Any) -> Iterator[Any]:
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:
-    """The types that a union or an annotated type is made of."""
+    """Types in a union or in an annotated type."""
     if hasattr(annotation, "__metadata__"):
         yield from _kinds(get_args(annotation)[0])
     elif get_origin(annotation) is Union or type(annotation).__name__ == "UnionType":
@@ -552,7 +553,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("tag", "name"), OPTIONS)
-def test_any_other_value_of_an_option_gives_another_fingerprint(tag: str, name: str) -> None:
+def test_every_other_value_of_an_option_changes_the_fingerprint(tag: str, name: str) -> None:
     kind = PARTS[tag]
     together = {other: value for other, value in TOGETHER.get(name, {}).items() if other in kind.model_fields}
     before = usual(kind, **together if name != "file" else {})
@@ -570,25 +571,26 @@ def test_any_other_value_of_an_option_gives_another_fingerprint(tag: str, name: 
 
 
 @pytest.mark.parametrize("tag", PARTS)
-def test_a_default_is_what_it_always_was(tag: str) -> None:
-    """Another one would silently give another meaning to stored specs, whose fingerprints would stay the same."""
+def test_default_equals_its_golden_value(tag: str) -> None:
+    """Another default would silently change the meaning of stored specs: their fingerprints would stay the same."""
     fields = PARTS[tag].model_fields
     now = {name: field.default for name, field in fields.items() if not field.is_required()}
+    assert tag in DEFAULTS, f"stored specs rely on defaults; add to DEFAULTS: {tag!r}: {now}"
     known = DEFAULTS[tag]
     assert {name: now.get(name, "it is gone") for name in known} == known
     assert now.keys() <= known.keys(), "add the new option to DEFAULTS"
 
 
 @pytest.mark.parametrize("tag", PARTS)
-def test_a_tag_stays_though_it_is_its_classs_default(tag: str) -> None:
+def test_tag_is_hashed_although_it_is_a_default(tag: str) -> None:
     kind = PARTS[tag]
     tags = {name: field.default for name, field in kind.model_fields.items() if _is_tag(field)}
     if not tags:
-        assert tag == "training" or tag.startswith("model of ")  # of which a task has one
+        assert tag == "training" or tag.startswith("model of ")  # a task has exactly one of these parts
     assert tags.items() <= usual(kind).canonical().items()
 
 
-def test_a_class_variable_is_no_option() -> None:
+def test_class_variable_is_not_an_option() -> None:
     class Renamed(LayerNorm):
         title: ClassVar[str] = "Another title"
 
