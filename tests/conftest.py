@@ -22,16 +22,16 @@ from service.settings import Settings
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 from tests.slow import is_slow, start_early
 
-os.environ["TRITON_INTERPRET"] = "1"  # before anybody imports triton; there are tests of its kernels, but few devices
+os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported: tests of its kernels run without a GPU
 
 httpx._config.DEFAULT_TIMEOUT_CONFIG.read = 60.0  # a busy machine takes longer than the 5 seconds of httpx
 
-hypothesis.settings.register_profile("untimed", deadline=None)  # machines are shared; speed belongs in benchmarks
+hypothesis.settings.register_profile("untimed", deadline=None)  # machines are shared; benchmarks measure speed
 hypothesis.settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell's background jobs have it; Ctrl-C is tested
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of a shell; tests send Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -39,13 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=lambda item: start_early(item.path))  # stable: modules stay whole
+    items.sort(key=lambda item: start_early(item.path))  # the sort is stable: tests of a module stay together
 
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """A PostgreSQL server: the one of ``NORMBENCH_TEST_DATABASE_URL``, whose user may create databases, or a private
-    one."""
+    """URL of the PostgreSQL server ``NORMBENCH_TEST_DATABASE_URL``, whose user may create databases, or of a private
+    server."""
     given = os.environ.get("NORMBENCH_TEST_DATABASE_URL")
     if given:
         yield make_url(given).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
@@ -59,8 +59,8 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis_url(worker_id: str) -> Iterator[str]:
-    """A Redis server: the one of ``NORMBENCH_TEST_BROKER_URL``, a database of it for each test process, or a private
-    one."""
+    """URL of the Redis server ``NORMBENCH_TEST_BROKER_URL``, with a database for each test process, or of a private
+    server."""
     given = os.environ.get("NORMBENCH_TEST_BROKER_URL")
     if given:
         yield urlsplit(given)._replace(path=f"/{worker_id.removeprefix('gw').replace('master', '0')}").geturl()
@@ -74,7 +74,7 @@ def redis_url(worker_id: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def rabbitmq_url() -> Iterator[str]:
-    """A private RabbitMQ server."""
+    """URL of a private RabbitMQ server."""
     try:
         with private_rabbitmq() as url:
             yield url
@@ -84,7 +84,7 @@ def rabbitmq_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgres_template(postgres_url: str) -> Iterator[str]:
-    """A PostgreSQL database with the service's tables, to copy: faster than to migrate anew for every test."""
+    """PostgreSQL database with the service's tables. Copying it is faster than migrating for every test."""
     with postgres_database(postgres_url) as url:
         db = Database(url)
         migrate(db)
@@ -94,7 +94,7 @@ def postgres_template(postgres_url: str) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of the test's own; where ``db`` is asked for as well, it has the tables already."""
+    """URL of an empty database for one test. It already has the tables if the test also uses ``db``."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'normbench.db'}"
         return
@@ -105,14 +105,14 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.fixture
 def fresh_postgres_url(postgres_url: str) -> Iterator[str]:
-    """An empty PostgreSQL database of the test's own."""
+    """URL of an empty PostgreSQL database for one test."""
     with postgres_database(postgres_url) as url:
         yield url
 
 
 @pytest.fixture
 def db(database_url: str) -> Iterator[Database]:
-    """A database with the service's tables, all empty."""
+    """Database with the service's tables, all empty."""
     db = Database(database_url)
     migrate(db)
     yield db
@@ -121,7 +121,7 @@ def db(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def settings(db: Database, tmp_path: Path) -> Settings:
-    """Settings whose state is all below ``tmp_path`` and in ``db``, whatever the environment says."""
+    """Settings with all files below ``tmp_path`` and the database ``db``, independent of environment variables."""
     data = tmp_path / "data"
     return Settings(
         data_dir=data,
@@ -129,12 +129,12 @@ def settings(db: Database, tmp_path: Path) -> Settings:
         database_url=db.url,
         broker_url="filesystem://localhost",
         artifacts_url=str(data / "artifacts"),
-        allowed_hosts="testserver",  # of starlette's test client
+        allowed_hosts="testserver",  # the host of starlette's test client
     )
 
 
 @pytest.fixture
 def client(settings: Settings) -> Iterator[TestClient]:
-    """The application, which asks nobody for a key."""
+    """Client of an application that requires no keys."""
     with TestClient(create_app(settings, require_keys=False)) as client:
         yield client

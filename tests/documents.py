@@ -1,4 +1,4 @@
-"""The blocks of code in README and in the site of ``docs/``."""
+"""Blocks of code in README and in the site of ``docs/``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re
 
 
 class Block(NamedTuple):
-    """A block of code; one that has a title is a file of that name."""
+    """Block of code; a block with a title is a file of that name."""
 
     language: str
     title: str
@@ -22,22 +22,22 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The blocks of a page whose language is named."""
+    """Blocks of a page that name a language."""
     return (Block(*found) for found in BLOCK.findall(page.read_text(encoding="utf-8")))
 
 
 def recipes() -> Mapping[str, str]:
-    """The Python files that the pages on extending tell how to write: content by path."""
+    """Python files in the pages on extending: content by path."""
     pages = (ROOT / "docs/extend" / f"{name}.md" for name in RECIPES)
     return {block.title: block.text for page in pages for block in blocks(page) if block.title.endswith(".py")}
 
 
 def row_of_a_model() -> str:
-    """The line that the page on models adds to the contract of models."""
+    """Line that the page on models adds to the contract of models."""
     page = ROOT / "docs/extend/model.md"
     return next(block.text for block in blocks(page) if block.language == "python" and not block.title)
 
 
 def example() -> str:
-    """The example of the Python client."""
+    """Example of the Python client."""
     return next(block.text for block in blocks(ROOT / "docs/use/notebook.md") if block.language == "python")

@@ -1,4 +1,4 @@
-"""A process that keeps a core busy."""
+"""Process that keeps a core busy."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ HOG = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=
 
 @contextmanager
 def one_core() -> Iterator[int]:
-    """Inside, this thread has one core alone: whose."""
+    """Limit this thread to a single core inside the block; yield the number of the core."""
     cores = os.sched_getaffinity(0)
     core = max(cores)
     os.sched_setaffinity(0, {core})
@@ -24,11 +24,11 @@ def one_core() -> Iterator[int]:
 
 @contextmanager
 def hog(core: int) -> Iterator[None]:
-    """Inside, another process takes what it can get of this core."""
+    """Run a process that keeps this core busy inside the block."""
     with subprocess.Popen([sys.executable, "-c", HOG, str(core)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.05)  # by then the kernel shares the core
+        time.sleep(0.05)  # after this the scheduler shares the core
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""The service as real processes, started the way an operator starts them, to be killed and started again."""
+"""Service as real processes, started as an operator starts them. Tests kill and restart them."""
 
 import os
 import signal
@@ -17,11 +17,11 @@ from tests.servers import free_port
 
 ENDED = {"succeeded", "failed", "cancelled"}
 READY_SECONDS = 60.0
-BUSY = 3  # times as long as on a quiet machine is waited for what is to come
+BUSY = 3  # waiting times are multiplied by this, for busy machines
 
 
 class Service:
-    """Processes that share one environment, and a client of their API.
+    """Processes with the same environment, and a client of their API.
 
     Args:
         variables: ``NORMBENCH_*`` variables without the prefix, in lower case.
@@ -37,7 +37,7 @@ class Service:
         self._up: subprocess.Popen[bytes] | None = None
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """``normbench ARGUMENTS``, in a process group of its own; what it prints goes to a log."""
+        """Start ``normbench ARGUMENTS`` in a new process group, with its output in a log."""
         with (self.folder / f"{arguments[0]}.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "normbench", *arguments],
@@ -52,14 +52,14 @@ class Service:
         return process
 
     def up(self) -> subprocess.Popen[bytes]:
-        """Everything in one, ready; started unless it runs."""
+        """Start ``normbench up`` unless it runs, and wait until it is ready."""
         if self._up is None or self._up.poll() is not None:
             self._up = self.start("up", "--port", str(self.port))
         self.wait_ready()
         return self._up
 
     def cluster(self) -> dict[str, subprocess.Popen[bytes]]:
-        """API, scheduler and one worker as processes of their own, ready."""
+        """Start API, scheduler and one worker as separate processes, and wait until they are ready."""
         processes = {
             "api": self.start("api", "--port", str(self.port)),
             "scheduler": self.start("scheduler"),
@@ -78,7 +78,7 @@ class Service:
         until(is_ready, READY_SECONDS, self.logs)
 
     def kill_all(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """A signal to every process that was started and to all that they started; then wait for them."""
+        """Send a signal to every started process and to its children; then wait for the processes."""
         family = [psutil.Process(process.pid) for process in self.running if process.poll() is None]
         family += [child for process in family for child in process.children(recursive=True)]
         for member in family:
@@ -111,7 +111,7 @@ class Service:
         return submitted
 
     def cancel_all(self) -> None:
-        """Leave nothing queued or running."""
+        """Cancel all experiments, so that no run is queued or running."""
         waiting = [e for e in self.get("/v1/experiments", limit=100)["items"] if e["state"] not in ENDED]
         for experiment in waiting:
             self.http.post(f"/v1/experiments/{experiment['id']}/cancel")
@@ -119,11 +119,11 @@ class Service:
             self.wait_ended(experiment)
 
     def run_of(self, experiment: Mapping[str, Any]) -> Any:
-        """The first run as it is now."""
+        """Return the first run of an experiment in its present state."""
         return self.get(f"/v1/experiments/{experiment['id']}")["runs"][0]
 
     def wait_for(self, experiment: Mapping[str, Any], what: Callable[[Any], bool], seconds: float = 60.0) -> Any:
-        """The first run, once ``what`` holds of it."""
+        """Wait until ``what`` is true for the first run of an experiment; return the run."""
 
         def is_there() -> Any:
             run = self.run_of(experiment)
@@ -146,17 +146,17 @@ class Service:
         until(has_succeeded, seconds, lambda: f"{self.run_of(experiment)}\n{self.logs()}")
 
     def curves(self, run_id: str) -> dict[str, list[list[float]]]:
-        """Steps and values of every series, without the seconds, which differ."""
+        """Return steps and values of every series, without seconds, which differ between runs."""
         series = self.get(f"/v1/runs/{run_id}/measurements")["series"]
         return {name: [point[:2] for point in curve["points"]] for name, curve in series.items()}
 
-    # -- what goes on below ----------------------------------------------------------------------
+    # -- processes of the worker -----------------------------------------------------------------
 
     def worker_pid(self) -> int:
         return int(self.get("/v1/workers")["items"][0]["pid"])
 
     def training_process(self) -> psutil.Process:
-        """The process that trains: of the worker's descendants, the one that leads a process group."""
+        """Find the training process: the descendant of the worker that leads a process group."""
 
         def find() -> psutil.Process | None:
             family = psutil.Process(self.worker_pid()).children(recursive=True)
@@ -167,7 +167,7 @@ class Service:
 
 
 def until(holds: Callable[[], Any], seconds: float, explain: Callable[[], str]) -> Any:
-    """Look until ``holds`` gives something true, and give that."""
+    """Call ``holds`` until it returns a true value, and return that value."""
     deadline = time.monotonic() + BUSY * seconds
     while True:
         found = holds()
@@ -179,7 +179,7 @@ def until(holds: Callable[[], Any], seconds: float, explain: Callable[[], str]) 
 
 @contextmanager
 def service(folder: Path, **variables: object) -> Iterator[Service]:
-    """A service that leaves no process behind."""
+    """Yield a service; at the end kill all its processes."""
     running = Service(folder, **variables)
     try:
         yield running

@@ -1,5 +1,7 @@
-"""A TCP proxy that can swallow what it carries, like a server that hangs: the kernel still acknowledges all packets, so
-that only a deadline of the client notices. ``benchmarks.faults.blackhole`` is the other kind of silence, a cut cable.
+"""TCP proxy that can swallow all data, like a server that hangs.
+
+The kernel still acknowledges all packets, so only a timeout of the client notices. ``benchmarks.faults.blackhole`` is
+like a cut cable instead: packets are not acknowledged.
 """
 
 import socket
@@ -9,10 +11,10 @@ from contextlib import contextmanager, suppress
 
 
 class Proxy:
-    """Carries connections to ``target`` on this machine.
+    """Proxy of connections to the port ``target`` on this machine.
 
-    While it swallows, connections stay open and new ones are accepted, and not a byte goes through. Those that it had
-    then stay silent for ever, also when new ones are carried again.
+    While the proxy swallows, connections stay open and new connections are accepted, but no byte passes. These
+    connections stay silent for ever, even after the proxy carries new connections again.
     """
 
     def __init__(self, target: int) -> None:
@@ -20,7 +22,7 @@ class Proxy:
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = int(self._listening.getsockname()[1])
         self._open: list[socket.socket] = []
-        self._age = 0  # connections of another age are silent
+        self._age = 0  # connections of an earlier age are silent
         self._swallows = False
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -29,7 +31,7 @@ class Proxy:
         self._swallows = True
 
     def carry_new(self) -> None:
-        """Carry connections that are made from now on."""
+        """Carry all connections that are made after this call."""
         self._age += 1
         self._swallows = False
 

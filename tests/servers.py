@@ -1,4 +1,4 @@
-"""Real database and broker servers of a test session's own: private, on free ports, gone afterwards."""
+"""Real database and broker servers for one test session: private, on free ports, removed at the end."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ from sqlalchemy import create_engine, make_url, text
 
 START_SECONDS = 180.0
 STOP_SECONDS = 20.0
-ROOM_BYTES = 2 << 30  # of memory, for the databases of a session
+ROOM_BYTES = 2 << 30  # memory needed for the databases of a session
 GUARD = """
 signal=$0 folder=$1; shift
 "$@" & server=$!
@@ -30,11 +30,11 @@ kill -s $signal $server; wait $server; rm -rf "$folder"
 
 
 class NotInstalled(Exception):
-    """The server's programs are not on this machine."""
+    """Programs of a server are missing on this machine."""
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now."""
+    """Find a port of 127.0.0.1 that is free now."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return int(s.getsockname()[1])
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 @contextmanager
 def private_postgres() -> Iterator[str]:
-    """A PostgreSQL server in a temporary directory; yields the URL of its maintenance database.
+    """Run a PostgreSQL server in a temporary directory; yield the URL of its maintenance database.
 
     Raises:
         NotInstalled: there is no ``initdb`` or no ``postgres``.
@@ -75,7 +75,7 @@ def private_postgres() -> Iterator[str]:
 
 @contextmanager
 def private_redis(port: int | None = None) -> Iterator[str]:
-    """A Redis server that keeps nothing, on ``port`` or any free one; yields its URL.
+    """Run a Redis server without persistence, on ``port`` or any free port; yield its URL.
 
     Raises:
         NotInstalled: there is no ``redis-server``.
@@ -96,7 +96,7 @@ def private_redis(port: int | None = None) -> Iterator[str]:
 
 @contextmanager
 def private_rabbitmq() -> Iterator[str]:
-    """A RabbitMQ server without plug-ins; yields its URL.
+    """Run a RabbitMQ server without plug-ins; yield its URL.
 
     Raises:
         NotInstalled: there is no ``rabbitmq-server``.
@@ -131,7 +131,7 @@ def private_rabbitmq() -> Iterator[str]:
 
 @contextmanager
 def postgres_database(server_url: str, template: str = "template1") -> Iterator[str]:
-    """A database on a PostgreSQL server, empty or as its template is, dropped in the end; yields its URL."""
+    """Create a database on a PostgreSQL server, as a copy of ``template``; yield its URL, and drop it at the end."""
     server = make_url(server_url)
     name = f"normbench_test_{secrets.token_hex(8)}"
     admin = create_engine(server, isolation_level="AUTOCOMMIT")
@@ -146,9 +146,9 @@ def postgres_database(server_url: str, template: str = "template1") -> Iterator[
 
 
 def _program(name: str) -> str:
-    """Path of the program; Debian keeps PostgreSQL's off the PATH."""
+    """Find the path of a program. In Debian the programs of PostgreSQL are not on the PATH."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True)
-    versions += [Path("/usr/lib/rabbitmq/bin")]  # beside it a wrapper that starts it as a user of its own
+    versions += [Path("/usr/lib/rabbitmq/bin")]  # not the wrapper on the PATH, which changes the user
     found = shutil.which(name, path=os.pathsep.join([*map(str, versions), os.environ.get("PATH", "")]))
     if found is None:
         raise NotInstalled(name)
@@ -156,7 +156,7 @@ def _program(name: str) -> str:
 
 
 def _unprivileged_user() -> str | None:
-    """User that runs PostgreSQL, which refuses to run as root; None for the present user."""
+    """Name of the user for PostgreSQL, which refuses to run as root; None for the present user."""
     if os.getuid() != 0:
         return None
     known = {entry.pw_name for entry in pwd.getpwall()}
@@ -165,7 +165,7 @@ def _unprivileged_user() -> str | None:
 
 @contextmanager
 def _folder(owner: str | None) -> Iterator[Path]:
-    """A temporary directory, in memory where there is room; not below pytest's, which other users cannot enter."""
+    """Make a temporary directory, in memory if there is room. Other users cannot enter directories of pytest."""
     memory = Path("/dev/shm")
     roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM_BYTES
     folder = Path(tempfile.mkdtemp(prefix="normbench-test-", dir=memory if roomy else None))
@@ -186,7 +186,7 @@ def _running(
     stop_with: signal.Signals,
     user: str | None,
 ) -> Iterator[None]:
-    """A process that answers within ``START_SECONDS``, stopped in the end, also when we are killed."""
+    """Run a process that must answer within ``START_SECONDS``; stop it at the end, also if this process is killed."""
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -196,7 +196,7 @@ def _running(
             stderr=output,
             cwd=folder,
             user=user,
-            start_new_session=True,  # Ctrl-C is for pytest, which then stops the server
+            start_new_session=True,  # only pytest gets Ctrl-C, and then stops the server
         )
     assert process.stdin is not None
     try:

@@ -1,5 +1,7 @@
-"""Tests that ``make fast`` leaves out: those that need processes or servers, and long computations. The modules that
-``make test``, which gives each to one process, begins with, so that no long one is alone in the end.
+"""Slow tests, which ``make fast`` leaves out: tests with processes or servers, and long computations.
+
+``LONGEST`` lists the modules with which ``make test`` begins, so that no long module runs alone at the end. A module
+runs in one process.
 """
 
 from pathlib import Path
@@ -70,7 +72,7 @@ MODULES = (
     "workers/test_trainer.py",
     "workers/test_training.py",
 )
-LONGEST = (  # first, and by turns what waits much and what computes much
+LONGEST = (  # the longest first; modules that wait and modules that compute alternate
     "normcore/kernels/gpu/test_machine_code.py",
     "workers/test_recovery.py",
     "normcore/kernels/gpu/test_unroll.py",
@@ -105,13 +107,13 @@ LONGEST = (  # first, and by turns what waits much and what computes much
 
 
 def start_early(module: Path) -> int:
-    """The place of a module in the order of ``make test``."""
+    """Sort key of a module in the order of ``make test``."""
     path = module.relative_to(TESTS).as_posix()
     return LONGEST.index(path) if path in LONGEST else len(LONGEST)
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Tell if the test's module, or a fixture of it, takes long."""
+    """Tell if a test is slow, because of its module or of a fixture."""
     path = item.nodeid.partition("::")[0].removeprefix("tests/")
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     return (

@@ -1,6 +1,4 @@
-"""Deployment files, which cannot be started here, are read: the compose file and the image against the command line
-and the settings.
-"""
+"""Compose file and Dockerfile agree with the command line and the settings. The tests read them and start nothing."""
 
 import importlib
 import json
@@ -25,7 +23,7 @@ OURS = {name: service for name, service in COMPOSE["services"].items() if "build
 
 
 def parsed(arguments: list[str]) -> tuple[str, dict[str, Any]]:
-    """The command that ``normbench ARGUMENTS`` would run, and its options."""
+    """Return the command that ``normbench ARGUMENTS`` would run, and its options."""
     root = typer.main.get_command(app)
     assert isinstance(root, click.Group) or hasattr(root, "commands")
     command = root.commands[arguments[0]]
@@ -47,7 +45,7 @@ def test_the_cluster_has_all_its_parts() -> None:
         ("worker-gpu", "worker", {"device": "cuda:0"}),
     ],
 )
-def test_every_service_runs_a_command_that_there_is(service: str, command: str, options: dict[str, Any]) -> None:
+def test_every_service_runs_an_existing_command(service: str, command: str, options: dict[str, Any]) -> None:
     name, params = parsed(OURS[service]["command"])
     assert name == command
     assert options.items() <= params.items()
@@ -95,9 +93,9 @@ def test_the_image_holds_every_package_and_starts_the_command() -> None:
     assert json.loads(entrypoint[1]) == ["normbench"]
 
 
-def test_the_image_is_built_with_kernels_that_its_nodes_will_find() -> None:
-    """The command exists and builds for processors that are asked for, into what is installed: the next stage copies
-    that, and has no compiler."""
+def test_image_holds_kernels_for_the_processors_of_its_nodes() -> None:
+    """The build command exists, and builds for the right processors into the installed package. The next stage of the
+    image copies the package, and has no compiler."""
     build, final, *_ = (ROOT / "Dockerfile").read_text().split("\nFROM ")
     found = re.search(r"^RUN python -P -m (\S+) (.+)$", build, re.MULTILINE)
     assert found, "with -P, as the sources stand in the current directory"
@@ -128,7 +126,7 @@ def test_the_gpu_workers_image_has_what_triton_needs_and_keeps_what_it_compiles(
     assert stage.rindex("USER normbench") > stage.rindex("apt-get")
 
 
-def test_documents_name_only_commands_that_there_are() -> None:
+def test_documents_name_only_existing_commands() -> None:
     known = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
     shown = "\n".join(block.text for page in PAGES for block in blocks(page) if block.language == "sh")
     code = [shown, *(text for page in PAGES for text in re.findall(r"`([^`\n]+)`", page.read_text()))]

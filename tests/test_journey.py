@@ -1,4 +1,4 @@
-"""Journey from POST to leaderboard through real processes: everything in one, and a cluster on PostgreSQL and Redis."""
+"""Journeys from POST to leaderboard with real processes: ``normbench up``, and a cluster on PostgreSQL and Redis."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ METHODS = ("none", "layer_norm", "recurrent_batch_norm")
 
 @pytest.fixture(scope="module", params=["embedded", "cluster"])
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for all journeys; each has a task or an experiment to itself."""
+    """One service for all journeys. Each journey has its own task or experiment."""
     folder = tmp_path_factory.mktemp("journey")
     if request.param == "embedded":
         with service(folder) as embedded:
@@ -55,7 +55,7 @@ def test_a_spec_becomes_a_leaderboard(running: Service) -> None:
     curves = running.get(f"/v1/runs/{run['id']}/artifacts/figures/curves.json")
     assert curves["data"] == running.get(f"/v1/runs/{run['id']}/figures/curves")["data"]
     drawn = running.get(f"/v1/runs/{run['id']}/figures/confusion_matrix")["data"][0]
-    assert sum(int(count) for row in drawn["text"] for count in row) == 300  # images of the test split
+    assert sum(int(count) for row in drawn["text"] for count in row) == 300  # number of images in the test split
     stored = running.get(f"/v1/runs/{run['id']}/artifacts/environment.json")
     assert stored == run["environment"]
 
@@ -70,7 +70,7 @@ def test_a_spec_becomes_a_leaderboard(running: Service) -> None:
     assert [(w["device"], w["queues"], w["run_id"]) for w in workers] == [("cpu", ["auto", "cpu"], None)]
 
 
-def test_an_analysis_goes_the_same_way(running: Service) -> None:
+def test_analyses_give_findings_curves_and_a_report_card(running: Service) -> None:
     trained = running.submit("recurrent_batch_norm")
     flow = running.submit("layer_norm", task={"name": "gradient_flow", "profile": "smoke"}, model={"cell": "gru"})
     running.wait_succeeded(trained)
@@ -111,7 +111,7 @@ def test_a_report_card_measures_what_is_missing(running: Service) -> None:
     assert running.get("/v1/methods/batch_norm/report-card")["missing"] == []
 
 
-def test_events_tell_the_whole_run_and_then_end(running: Service) -> None:
+def test_event_stream_covers_the_whole_run_and_then_ends(running: Service) -> None:
     experiment = running.submit()
     run_id = experiment["runs"][0]["id"]
     events = []
@@ -145,7 +145,7 @@ def test_a_running_experiment_is_cancelled_and_goes_on_when_retried(running: Ser
 
 
 def test_a_running_analysis_is_cancelled_at_once(running: Service) -> None:
-    """The piece of the analysis would take hours; it has no checkpoint to write first."""
+    """The current piece of the analysis would take hours. An analysis has no checkpoint to write before it stops."""
     task = {"name": "smallest_batch", "updates": 100_000}
     experiment = running.submit("none", task=task, model={"cell": "lstm", "hidden_size": 1000})
     running.wait_for(experiment, lambda run: run["state"] == "running")

@@ -1,4 +1,4 @@
-"""The walk from POST to board in ``docs/develop/architecture.md`` is the one that a spec takes."""
+"""A spec takes the path from POST to board that ``docs/develop/architecture.md`` describes."""
 
 import re
 import sys
@@ -23,15 +23,15 @@ from workers.tasks import Executor
 ROOT = Path(__file__).parents[1]
 STOP = re.compile(r"^\| \d+ \| `(.+?\.py)` \|", re.MULTILINE)
 MOST = 9
-TRAINING = "normcore/training/loop.py"  # in a process of its own
+TRAINING = "normcore/training/loop.py"  # runs in a separate process
 SPEC = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}, "seeds": [0]}
 
 
 @contextmanager
 def entered(stops: list[str]) -> Iterator[list[str]]:
-    """Files that a call enters while the block runs, in any thread, in the order of their first call.
+    """Record which files of ``stops`` are called inside the block, in any thread, in the order of their first call.
 
-    A constructor does not count: a report exists before its training does.
+    Constructors do not count, because a report is constructed before its training.
     """
     found: dict[str, None] = {}
     of = {str(ROOT / stop): stop for stop in stops}
@@ -52,7 +52,7 @@ def entered(stops: list[str]) -> Iterator[list[str]]:
         order += found
 
 
-def test_a_spec_walks_from_post_to_board_as_the_page_says(tmp_path: Path, settings: Settings, db: Database) -> None:
+def test_spec_takes_the_documented_path_from_post_to_board(tmp_path: Path, settings: Settings, db: Database) -> None:
     stops = STOP.findall((ROOT / "docs/develop/architecture.md").read_text())
     assert 2 < len(stops) <= MOST
     assert len(set(stops)) == len(stops)

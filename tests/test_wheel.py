@@ -1,4 +1,4 @@
-"""Wheel: it holds all that runs, also files that are not Python."""
+"""The wheel holds all files that the programs need, including files that are not Python."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The large board's rows are such as the service writes, so that its own code pools them and shows them."""
+"""The large board's rows have the form that the service writes, so the service's own code pools and shows them."""
 
 from pathlib import Path
 

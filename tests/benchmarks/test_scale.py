@@ -1,4 +1,4 @@
-"""The large database has the rows that it is said to have, and its calls answer."""
+"""The large database has as many rows as it should have, and its calls answer."""
 
 from pathlib import Path
 

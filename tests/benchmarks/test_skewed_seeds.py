@@ -8,7 +8,7 @@ from service.statistics.differences import pair, pairs
 from service.statistics.order import board
 
 
-def test_its_first_rule_is_that_of_boards() -> None:
+def test_the_paired_rule_gives_the_p_values_of_boards() -> None:
     draws = equal_means(np.random.default_rng(0), 3, 5)["normal"]
     found = adjusted(draws, "paired")
     for k in range(3):
@@ -16,7 +16,7 @@ def test_its_first_rule_is_that_of_boards() -> None:
         assert np.minimum(found[:, k], 1) == pytest.approx(of_board[np.triu_indices(4, 1)])
 
 
-def test_its_second_rule_is_welchs() -> None:
+def test_the_unshared_rule_gives_the_p_values_of_welchs_test() -> None:
     [a, b, *_] = apart(np.random.default_rng(0), 3, 4)["2 sd"]
     for k in range(3):
         found = pair(dict(enumerate(a[k])), dict(enumerate(b[k])))
@@ -24,8 +24,8 @@ def test_its_second_rule_is_welchs() -> None:
         assert RULES["unshared"](a, b)[k] == pytest.approx(found.p_value)
 
 
-def test_with_no_skewness_halls_correction_changes_nothing() -> None:
-    """Differences of -1, 0 and 1 around .5 have none: t = .5 sqrt(3) / 1."""
+def test_halls_correction_without_skewness_changes_nothing() -> None:
+    """Differences of -1, 0 and 1 around .5 have no skewness: t = .5 sqrt(3) / 1."""
     a, b = np.array([[-0.5, 0.5, 1.5]]), np.zeros((1, 3))
     assert RULES["skewness"](a, b) == pytest.approx(RULES["paired"](a, b))
 
@@ -39,7 +39,7 @@ def test_false_boundaries_are_as_often_as_the_page_says(name: str, least: float,
     assert least < false_boundaries(draws, "paired") < most
 
 
-def test_of_clear_differences_few_stay_tied() -> None:
+def test_few_entries_with_clear_differences_stay_tied() -> None:
     draws = apart(np.random.default_rng(1), 2000, 5)
     assert tied_neighbours(draws["4 sd"], "paired") < 0.02
     assert 0.45 < tied_neighbours(draws["2 sd"], "paired") < 0.60

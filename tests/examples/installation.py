@@ -1,4 +1,4 @@
-"""Packages that are installed beside normbench for a test, into a folder of their own."""
+"""Installation of packages beside normbench for a test, into a separate folder."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def install(source: Path, folder: Path) -> str:
-    """A PYTHONPATH on which the package in ``source`` is installed, below ``folder``; nothing is left in ``source``."""
+    """Install the package in ``source`` below ``folder``; return its PYTHONPATH. Nothing is written to ``source``."""
     built = copytree(source, folder / "source")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--target", str(folder / "installed"), str(built)], check=True, timeout=120)
@@ -20,7 +20,7 @@ def install(source: Path, folder: Path) -> str:
 
 
 def run(pythonpath: str, folder: Path, *command: str) -> str:
-    """Output of Python for ``command`` in a process of its own, in ``folder``."""
+    """Run Python with ``command`` in a separate process in ``folder``; return the output."""
     done = subprocess.run(
         [sys.executable, *command],
         env={"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder), "OMP_NUM_THREADS": "1"},
@@ -34,6 +34,6 @@ def run(pythonpath: str, folder: Path, *command: str) -> str:
 
 
 def events(pythonpath: str, folder: Path, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Events that ``python -m normcore`` prints for a spec."""
+    """Run ``python -m normcore`` for a spec; return the printed events."""
     (folder / "spec.json").write_text(json.dumps(spec))
     return [json.loads(line) for line in run(pythonpath, folder, "-m", "normcore", "spec.json").splitlines()]

@@ -1,4 +1,4 @@
-"""The documented example of a task of one's own, installed beside normbench, is a task like any other."""
+"""The example package with a task, installed beside normbench, works like our own tasks."""
 
 import json
 from pathlib import Path
@@ -21,12 +21,12 @@ RECURRENT = sorted(method for method in METHODS if any(map(METHODS[method].fits,
 
 @pytest.fixture(scope="module")
 def with_example(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A PYTHONPATH on which the example package is installed."""
+    """PYTHONPATH with the installed example package."""
     return install(ROOT / "examples" / TAG, tmp_path_factory.mktemp("example"))
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_it_learns_in_seconds(with_example: str, tmp_path: Path, method: str) -> None:
+def test_model_learns_the_task_in_seconds(with_example: str, tmp_path: Path, method: str) -> None:
     told = events(with_example, tmp_path, {"task": TASK, "norm": {"method": method}})
     assert told[0]["environment"]["task"] == "adding-problem 0.1.0"
     result = told[-1]["result"]
@@ -35,7 +35,7 @@ def test_it_learns_in_seconds(with_example: str, tmp_path: Path, method: str) ->
     assert result["no_skill"] == NO_SKILL
 
 
-def test_its_numbers_are_what_it_says(with_example: str, tmp_path: Path) -> None:
+def test_data_is_as_the_documentation_says(with_example: str, tmp_path: Path) -> None:
     code = """
 import json, torch
 from adding_problem import AddingProblem
@@ -65,7 +65,7 @@ print(json.dumps({
     assert said["error of 1"] == pytest.approx(NO_SKILL, rel=0.05)
 
 
-def test_it_is_in_the_catalogue_without_torch(with_example: str, tmp_path: Path) -> None:
+def test_task_is_in_the_catalogue_without_torch(with_example: str, tmp_path: Path) -> None:
     code = (
         "import json, sys; from normcore.spec import resolve; from normcore.spec.tasks import BENCHMARKS;"
         f"spec = resolve({{'task': {TASK}}}); origin = BENCHMARKS.origin('{TAG}');"
@@ -75,7 +75,7 @@ def test_it_is_in_the_catalogue_without_torch(with_example: str, tmp_path: Path)
     assert json.loads(run(with_example, tmp_path, "-c", code)) == [options, 0.05, "adding-problem 0.1.0", False]
 
 
-def test_a_service_lists_trains_ranks_and_draws_it(with_example: str, tmp_path: Path) -> None:
+def test_service_lists_trains_ranks_and_draws_the_task(with_example: str, tmp_path: Path) -> None:
     with service(tmp_path) as running:
         running.environment["PYTHONPATH"] = with_example
         running.up()
@@ -117,7 +117,7 @@ def test_a_service_lists_trains_ranks_and_draws_it(with_example: str, tmp_path: 
 
 
 def error_in(figure: dict[str, Any]) -> float:
-    """The mean squared distance of a figure's answers from the sums."""
+    """Compute the mean squared distance between the answers in a figure and the sums."""
     [trace] = figure["data"]
     assert len(trace["x"]) == 1000
     assert figure["layout"]["title"]["text"] == "Adding problem: test data"

@@ -1,4 +1,4 @@
-"""The script that converts image features takes numbers from every form, and runs nothing."""
+"""The script that converts image features reads numbers from every format, and never runs code in a file."""
 
 import pickle
 import subprocess
@@ -40,19 +40,19 @@ def test_every_form_gives_the_same_numbers(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_pickle_of_any_protocol(tmp_path: Path, protocol: int) -> None:
+def test_pickle_of_any_protocol_is_read(tmp_path: Path, protocol: int) -> None:
     assert convert(written(tmp_path / "f.pkl", TABLE, protocol), tmp_path / "out.npy").returncode == 0
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), TABLE.astype(np.float32))
 
 
-def test_files_in_a_row_columns_and_crops(tmp_path: Path) -> None:
+def test_files_are_joined_columns_turned_and_crops_averaged(tmp_path: Path) -> None:
     by_column = written(tmp_path / "a.mat", TABLE.T)
     assert convert(by_column, by_column, tmp_path / "out.npy", "--columns", "--crops", 3).returncode == 0
     means = TABLE.reshape(2, 3, 4).mean(1)
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), np.concatenate([means, means]), rtol=1e-6)
 
 
-def test_one_of_several_arrays_is_named(tmp_path: Path) -> None:
+def test_several_arrays_need_a_key(tmp_path: Path) -> None:
     np.savez(tmp_path / "f.npz", feats=TABLE, other=TABLE + 1)
     refused = convert(tmp_path / "f.npz", tmp_path / "out.npy")
     assert (refused.returncode, "--key to name one of: feats, other" in refused.stderr) == (1, True)
@@ -66,7 +66,7 @@ class Evil:
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_what_a_pickle_would_run_is_not_run(tmp_path: Path, protocol: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_in_a_pickle_is_not_run(tmp_path: Path, protocol: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     refused = convert(written(tmp_path / "f.pkl", {"feats": TABLE, "x": Evil()}, protocol), tmp_path / "out.npy")
     assert refused.returncode == 1
@@ -84,7 +84,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, kind: str) -> None:
+def test_error_in_a_file_is_named(tmp_path: Path, kind: str) -> None:
     table, message = WRONG[kind]
     refused = convert(written(tmp_path / "f.npy", table), tmp_path / "out.npy")
     assert (refused.returncode, refused.stderr) == (1, f"convert.py: {tmp_path}/f.npy: {message}\n")
@@ -129,7 +129,7 @@ def test_a_target_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
-def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
+def test_arguments_that_do_not_fit_are_named(tmp_path: Path) -> None:
     table, narrow = written(tmp_path / "f.npy"), written(tmp_path / "g.npy", TABLE[:, :3])
     for arguments, message in (
         ((table, narrow, tmp_path / "out.npy"), "the files have 4, 3 numbers an image"),

@@ -1,4 +1,4 @@
-"""The documented example of a method of one's own, installed beside normbench, is a method like any other."""
+"""The example package with a method, installed beside normbench, works like our own methods."""
 
 from pathlib import Path
 
@@ -25,24 +25,24 @@ TABLE_1 = {
 
 @pytest.fixture(scope="module")
 def with_example(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A PYTHONPATH on which the example package is installed."""
+    """PYTHONPATH with the installed example package."""
     return install(ROOT / "examples" / TAG, tmp_path_factory.mktemp("example"))
 
 
 @pytest.mark.parametrize("task", ["permuted_digits", "feedforward", "convnet"])
-def test_it_trains_in_cells_and_in_layers(with_example: str, tmp_path: Path, task: str) -> None:
+def test_method_trains_in_cells_and_in_layers(with_example: str, tmp_path: Path, task: str) -> None:
     spec = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": TAG}}
     first, *_, last = events(with_example, tmp_path, spec)
     assert last["outcome"] in ("completed", "reached_target")
     assert first["environment"]["method"] == "mean-absolute-norm 0.1.0"
 
 
-def test_it_has_a_row_of_table_1(with_example: str, tmp_path: Path) -> None:
+def test_method_has_a_row_of_table_1(with_example: str, tmp_path: Path) -> None:
     analysed = events(with_example, tmp_path, {"task": {"name": "invariances"}, "norm": {"method": TAG}})[-1]
     assert {finding["name"]: finding["verdict"] for finding in analysed["findings"]} == TABLE_1
 
 
-def test_it_is_in_the_catalogue_without_torch(with_example: str, tmp_path: Path) -> None:
+def test_method_is_in_the_catalogue_without_torch(with_example: str, tmp_path: Path) -> None:
     code = (
         "import sys; from normcore.spec.methods import METHODS; from normcore.spec import resolve;"
         f"print(resolve({SPEC}).norm.model_dump(), METHODS['{TAG}'].title, 'torch' in sys.modules)"
@@ -52,7 +52,7 @@ def test_it_is_in_the_catalogue_without_torch(with_example: str, tmp_path: Path)
     assert said.strip() == f"{options} Mean absolute normalization False"
 
 
-def test_a_service_lists_trains_ranks_and_reports_on_it(with_example: str, tmp_path: Path) -> None:
+def test_service_lists_trains_ranks_and_reports_on_the_method(with_example: str, tmp_path: Path) -> None:
     with service(tmp_path) as running:
         running.environment["PYTHONPATH"] = with_example
         running.up()
@@ -76,7 +76,7 @@ def test_a_service_lists_trains_ranks_and_reports_on_it(with_example: str, tmp_p
         assert [run["state"] for run in runs] == ["succeeded"] * 3, running.logs()
         trained = runs[1]
         assert trained["progress"]["step"] == 40
-        assert trained["outcome"] in ("completed", "reached_target")  # the last digits of numbers differ by machine
+        assert trained["outcome"] in ("completed", "reached_target")  # depends on last digits, which differ by machine
         assert trained["environment"]["method"] == "mean-absolute-norm 0.1.0"
 
         entries = running.get("/v1/leaderboards/permuted_digits", profile="smoke")["entries"]

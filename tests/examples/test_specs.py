@@ -1,4 +1,4 @@
-"""The ready-made specs: each is valid, and stands on the board that it is for."""
+"""Ready-made specs are valid, and each belongs to the board that it is meant for."""
 
 import re
 from pathlib import Path
@@ -41,7 +41,7 @@ def spec_of(name: str) -> TrainingSpec:
     return cast(TrainingSpec, resolve(read_spec(FOLDER / f"{name}.yaml")))
 
 
-def test_the_list_is_of_the_files_there_are() -> None:
+def test_list_names_exactly_the_existing_files() -> None:
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert NAMES
     assert {name for name in NAMES if re.search(rf"^\|.*`{name}\.yaml`.*\|.*\|$", text, re.MULTILINE)} == NAMES
@@ -58,7 +58,7 @@ def test_every_system_of_the_papers_has_a_spec() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name in NAMES if name.endswith(("_baseline", "_lstm"))))
-def test_a_baseline_differs_from_what_it_is_one_of_in_its_norm_alone(name: str) -> None:
+def test_baseline_differs_from_its_spec_only_in_the_norm(name: str) -> None:
     other = name.removesuffix("_baseline") if name.endswith("_baseline") else name.replace("_bn_", "_")
     assert spec_of(name).model_copy(update={"norm": spec_of(other).norm}) == spec_of(other)
 
@@ -74,14 +74,14 @@ def test_text8_is_the_problem_of_rbns_table_3() -> None:
 
 
 @pytest.mark.parametrize("name", ["ln_feedforward_batch_4_batch_norm", "ln_feedforward_batch_norm_hidden_only"])
-def test_the_variants_of_ln_6_6_stand_on_the_papers_board(name: str) -> None:
+def test_variants_of_ln_6_6_are_on_the_board_of_the_paper(name: str) -> None:
     spec = spec_of(name)
     assert problem_of(spec.task) == own_problem("feedforward", "paper")
     assert spec.budget <= own_budget("feedforward", "paper")
     assert spec.norm.method == "batch_norm"
 
 
-def test_small_batches_see_as_many_epochs_with_the_unbiased_variance_at_all_layers() -> None:
+def test_small_batch_specs_keep_the_epochs_and_use_unbiased_variance_at_all_layers() -> None:
     spec = spec_of("ln_feedforward_batch_4_batch_norm")
     assert spec.training.max_steps * 4 == 60 * 55_000
     assert spec.norm.model_dump(include={"variance", "sites"}) == {"variance": "unbiased", "sites": ("layer", "output")}
@@ -89,8 +89,8 @@ def test_small_batches_see_as_many_epochs_with_the_unbiased_variance_at_all_laye
 
 
 @pytest.mark.parametrize(("name", "model"), READERS.items())
-def test_every_reader_of_rbn_5_4_stands_on_one_board_beside_its_published_number(name: str, model: str) -> None:
-    """The file says the number as section 5.4 prints it."""
+def test_readers_of_rbn_5_4_share_a_board_with_their_published_numbers(name: str, model: str) -> None:
+    """Each file quotes the number as printed in section 5.4."""
     [result] = [r for r in published("attentive_reader") if (r.where, r.model) == ("section 5.4", model)]
     spec = spec_of(name)
     assert problem_of(spec.task) == own_problem("attentive_reader", "paper")
@@ -99,7 +99,7 @@ def test_every_reader_of_rbn_5_4_stands_on_one_board_beside_its_published_number
 
 
 @pytest.mark.parametrize(("name", "model"), [("lstm", "LSTM"), ("bn_e_star_star", "BN-e**")])
-def test_readers_of_whole_texts_stand_on_the_board_of_rbns_table_4(name: str, model: str) -> None:
+def test_readers_of_whole_texts_are_on_the_board_of_table_4_of_rbn(name: str, model: str) -> None:
     [valid, test] = [r for r in published("attentive_reader") if (r.where, r.model) == ("Table 4", model)]
     spec, text = spec_of(f"rbn_reader_full_{name}"), (FOLDER / f"rbn_reader_full_{name}.yaml").read_text("utf-8")
     named = resolve({"task": {"name": "attentive_reader", "profile": "paper", **test.options}})
@@ -115,7 +115,7 @@ def test_layer_norm_in_the_reader_has_both_initial_scales_that_the_paper_tried()
     assert len({spec.fingerprint_and_setting()[1] for spec in tried.values()}) == 1, "they differ in that alone"
 
 
-def test_readers_differ_in_what_is_normalized_over_what_and_read_how() -> None:
+def test_readers_differ_in_norm_statistics_and_reading() -> None:
     lstm, bn, everywhere, star, star_star = (spec_of(name) for name in READERS)
     assert (lstm.norm.method, bn.norm.method) == ("none", "recurrent_batch_norm")
     assert everywhere.norm == bn.norm.model_copy(update={"sites": (*bn.norm.model_dump()["sites"], "layer")})
@@ -130,7 +130,7 @@ def test_readers_differ_in_what_is_normalized_over_what_and_read_how() -> None:
 
 
 @pytest.mark.parametrize(("name", "task"), OF_LN.items())
-def test_what_ln_normalizes_stands_on_its_tasks_board(name: str, task: str) -> None:
+def test_specs_of_ln_are_on_the_board_of_their_task(name: str, task: str) -> None:
     spec = spec_of(name)
     assert problem_of(spec.task) == own_problem(task, "paper")
     assert spec.norm.method == "layer_norm"

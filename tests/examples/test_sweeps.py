@@ -1,4 +1,4 @@
-"""The ready-made sweeps: every cell is a valid spec, and each file says what it repeats and how many runs it has."""
+"""Ready-made sweeps: every cell is a valid spec, and each file says what it repeats and its number of runs."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -55,7 +55,7 @@ AS_PRINTED: Mapping[str, Mapping[str, list[Any]]] = {
 
 
 def cells(sweep: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], ExperimentSpec]]:
-    """The values of each combination, and its spec."""
+    """Values of each combination, and the resulting spec."""
     for values in product(*sweep["grid"].values()):
         chosen = dict(zip(sweep["grid"], values, strict=True))
         spec = deepcopy(sweep["spec"])
@@ -75,7 +75,7 @@ def at(spec: ExperimentSpec, path: str) -> Any:
     return value
 
 
-def test_the_grids_are_the_papers() -> None:
+def test_grids_are_those_of_the_papers() -> None:
     assert {name: read_spec(path)["grid"] for name, path in FILES.items()} == AS_PRINTED
 
 
@@ -92,7 +92,7 @@ def test_every_cell_is_a_spec_of_its_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_service_makes_these_cells_of_it(name: str) -> None:
+def test_service_makes_the_same_cells(name: str) -> None:
     written = read(read_spec(FILES[name]))
     made = [(values, resolve(expansion.spec_of(written, values))) for values in expansion.assignments(written)]
     by_hand = list(cells(read_spec(FILES[name])))
@@ -114,13 +114,13 @@ def test_table_5c_is_searched_around_section_5_3() -> None:
     assert section_5_3.fingerprint() in {spec.fingerprint() for _, spec in cells(sweep)}
 
 
-def test_what_the_paper_does_not_call_a_misprint_is_said_to_be_our_reading() -> None:
+def test_assumed_misprint_is_described_as_our_reading() -> None:
     text = " ".join(FILES["rbn_table_5/char_lm"].read_text().split())
     assert "We take it for a misprint of 2e-3" in text.replace("# ", "")
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_head_of_a_file_says_what_it_costs(name: str) -> None:
+def test_head_of_each_file_states_its_cost(name: str) -> None:
     text, sweep = FILES[name].read_text(), read_spec(FILES[name])
     assert re.match(r"# RBN (Fig\. 6|Table 5[abcd])", text)
     (runs,) = re.findall(r"^# Runs: (\d+),", text, re.MULTILINE)

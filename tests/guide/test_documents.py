@@ -1,7 +1,7 @@
 """Every command and every snippet of README and of the site runs.
 
-Each page is run from top to bottom in an empty folder, as a reader does it, beside a service whose runs end at once.
-Files are the blocks that have a title. ``exp_…`` stands for the newest experiment, and so do other ids.
+Each page is run from top to bottom in an empty folder, as by a reader, with a service whose runs end at once. A block
+with a title is a file. ``exp_…`` stands for the newest experiment, and other ids likewise.
 """
 
 import os
@@ -55,11 +55,11 @@ NOT_RUN = {
     "export NORMBENCH_": "names another machine",
     "normbench submit spec.yaml": "submits to another machine",
 }
-"""Beginnings of commands that no test of documents runs, and why."""
+"""Beginnings of commands that these tests do not run: reason by beginning."""
 
 
 class Reader(NamedTuple):
-    """A service, its folder of data sets, and how a reader's shell reaches them."""
+    """Reader of the pages: URL of the service, environment of the shell, and the newest ids."""
 
     url: str
     environment: dict[str, str]
@@ -68,7 +68,7 @@ class Reader(NamedTuple):
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """One service for all pages. Somebody ends every run that is submitted, with two measurements."""
+    """Reader with one service for all pages. A thread gives every submitted run two measurements and ends it."""
     folder = tmp_path_factory.mktemp("documents")
     settings = Settings(
         data_dir=folder,
@@ -108,7 +108,7 @@ def name_of(page: Path) -> str:
 
 
 def commands(text: str) -> Iterator[str]:
-    """The commands of a block of shell: lines, of which several belong together where a quotation goes on."""
+    """Commands of a shell block. A command is a line, or several lines if a quotation goes over them."""
     command = ""
     for line in text.splitlines(keepends=True):
         command += line
@@ -122,12 +122,12 @@ def commands(text: str) -> Iterator[str]:
 
 
 def as_typed(text: str, reader: Reader) -> str:
-    """The text with this service's address, and with ids that there are."""
+    """Replace the address in a text by that of this service, and placeholders by existing ids."""
     return PLACEHOLDER.sub(lambda found: reader.ids[found[1]], text.replace(DEFAULT_URL, reader.url))
 
 
 def run(block: Block, reader: Reader, folder: Path) -> None:
-    """Run a block as it stands, but for the commands that are not run."""
+    """Run a block as it is, except the commands in ``NOT_RUN``."""
     if block.language == "python":
         run_one([sys.executable, "-c"], block.text, reader, folder)
         return
@@ -137,7 +137,7 @@ def run(block: Block, reader: Reader, folder: Path) -> None:
 
 
 def run_one(program: list[str], text: str, reader: Reader, folder: Path) -> None:
-    """Run a text, and notice the ids that it prints."""
+    """Run a text, and record the ids that it prints."""
     command = [*program, as_typed(text, reader)]
     done = subprocess.run(command, cwd=folder, env=reader.environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
@@ -159,8 +159,8 @@ def test_every_block_of_a_page_runs(page: Path, reader: Reader, tmp_path: Path) 
             run(block, reader, tmp_path)
 
 
-def test_nothing_is_left_out_that_is_not_there() -> None:
-    """Each entry of the two lists is of a page, and of a command on one."""
+def test_lists_of_exceptions_name_only_existing_pages_and_commands() -> None:
+    """Every entry of the two lists is an existing page, or the beginning of a command on a page."""
     assert set(NOT_RUN_PAGES) <= {name_of(page) for page in PAGES}
     lines = [
         line for page in PAGES for block in blocks(page) if block.language == "sh" for line in block.text.splitlines()
@@ -173,7 +173,7 @@ def test_each_page_has_its_title_first() -> None:
     assert [name for name, text in texts.items() if not re.match(r"# \S", text)] == []
 
 
-def test_a_block_that_fails_is_told(reader: Reader, tmp_path: Path) -> None:
+def test_failing_block_is_reported(reader: Reader, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="no leaderboard of"):
         run(Block("sh", "", "normbench leaderboard permuted_digist\n"), reader, tmp_path)
     with pytest.raises(AssertionError, match="ModuleNotFoundError"):

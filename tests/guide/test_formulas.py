@@ -1,9 +1,9 @@
-"""Formulas as browsers draw them."""
+"""Formulas are converted to MathML."""
 
 from guide.formulas import typeset
 
 
-def test_a_formula_becomes_mathml_in_its_line_and_by_itself() -> None:
+def test_inline_and_display_formulas_become_mathml() -> None:
     line = typeset('<p>of <span class="arithmatex">\\(a_i\\)</span></p>')
     assert line.startswith('<p>of <span class="formula"><math')
     assert 'display="inline"' in line
@@ -13,10 +13,10 @@ def test_a_formula_becomes_mathml_in_its_line_and_by_itself() -> None:
     assert "<mfrac>" in alone
 
 
-def test_what_html_escapes_is_read_as_it_was_written() -> None:
+def test_escaped_html_in_a_formula_is_unescaped() -> None:
     assert "&#x0003C;" in typeset('<span class="arithmatex">\\(a &lt; b\\)</span>')
 
 
-def test_what_is_no_formula_stays() -> None:
+def test_text_that_is_not_a_formula_is_unchanged() -> None:
     page = "<p><code>\\(a\\)</code> costs $5</p>"
     assert typeset(page) == page

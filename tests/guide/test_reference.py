@@ -1,4 +1,4 @@
-"""The reference pages hold all that there is, as it is."""
+"""Reference pages are complete and agree with the code."""
 
 import re
 
@@ -40,13 +40,13 @@ def test_the_catalogue_has_every_class_with_its_options_and_source() -> None:
     assert headings(catalogue.cells())[1:] == ["gru", "lstm", "rnn"]
 
 
-def test_metrics_say_what_they_can_be() -> None:
+def test_metrics_are_listed_with_their_limits() -> None:
     assert re.search(
         r"^\| `accuracy` \| none \| more \| 0 to 1 \| 1 / classes \| .*permuted_digits", catalogue.metrics(), re.M
     )
 
 
-def test_settings_are_those_that_somebody_reads() -> None:
+def test_settings_page_lists_exactly_the_settings_that_are_read() -> None:
     page = settings.page()
     names = re.findall(r"^\| `NORMBENCH_(\w+)` \| .* \| .+ \|$", page, re.MULTILINE)
     assert sorted(names) == sorted((*SERVICE, *WORKERS, *CLIENT))
@@ -54,21 +54,21 @@ def test_settings_are_those_that_somebody_reads() -> None:
     assert "| `NORMBENCH_STAND_BY` | `false` | Under" in page
 
 
-def test_the_spec_shows_what_a_short_one_resolves_to() -> None:
+def test_page_shows_the_resolved_form_of_a_short_spec() -> None:
     page = spec.page()
     assert "  permutation_seed: 0" in page
     assert "| `eval_every` | whole number ≥ 1 and ≤" in page
     assert set(OPTIMIZERS.ours) < set(headings(page))
 
 
-def test_the_command_line_has_commands_of_groups() -> None:
+def test_command_line_page_lists_commands_of_groups() -> None:
     page = command_line.page()
     assert {"normbench up", "normbench data", "normbench data fetch", "normbench keys create"} < set(headings(page))
     assert "`normbench submit FILE…`" in page
     assert re.search(r"^\| `--workers` \| .+ \| `1` \|$", page, re.MULTILINE)
 
 
-def test_http_names_what_a_call_takes_and_answers() -> None:
+def test_http_page_lists_parameters_and_answers_of_calls() -> None:
     page = http.page()
     call = page.partition("### GET /v1/runs/{run_id}\n")[2].partition("\n### ")[0]
     assert "| `run_id` | path | text |" in call
@@ -76,7 +76,7 @@ def test_http_names_what_a_call_takes_and_answers() -> None:
     assert anchors <= {heading.lower() for heading in headings(page)}
 
 
-def test_the_client_has_every_method_with_what_it_raises() -> None:
+def test_client_page_lists_every_method_with_its_exceptions() -> None:
     page = client.page()
     public = {name for name, method in vars(Client).items() if callable(method) and not name.startswith("_")}
     assert public < set(headings(page))
@@ -84,7 +84,7 @@ def test_the_client_has_every_method_with_what_it_raises() -> None:
     assert {"Unreachable", "NotFound", "Measured"} < set(headings(page))
 
 
-def test_text_is_one_cell_and_no_tag() -> None:
+def test_text_stays_in_one_cell_without_tags() -> None:
     assert table(("a", "b"), [("x | y", "two\nlines")]) == "| a | b |\n|---|---|\n| x \\| y | two lines |"
     assert table(("a",), []) == ""
     assert prose("Give ``<id>`` or <none>.") == "Give `<id>` or &lt;none&gt;."

@@ -1,4 +1,4 @@
-"""A strict build fails on what would mislead a reader."""
+"""A strict build of the site fails on broken links and missing titles."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_link_that_leads_nowhere_and_a_page_without_a_title_end_the_build(tmp_path: Path) -> None:
+def test_broken_link_and_page_without_a_title_fail_the_build(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "index.md").write_text(

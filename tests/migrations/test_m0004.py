@@ -1,4 +1,4 @@
-"""Experiments that were stored before specs had versions, and boards problems and budgets, are carried over."""
+"""Migration 0004 carries over experiments stored before specs had versions and boards had problems and budgets."""
 
 import json
 from collections.abc import Iterator
@@ -134,10 +134,10 @@ STORED: dict[str, Any] = {
     "later": LATER,
     "nothing": {},
 }
-WRITTEN: dict[str, Any] = {  # what makes the same specs today
+WRITTEN: dict[str, Any] = {  # written specs that give the same specs today
     "digits": {
         "task": {"name": "permuted_digits", "profile": "smoke"},
-        "model": {"hidden_size": 16},  # as the profile had
+        "model": {"hidden_size": 16},  # as in the old profile
         "norm": {"method": "layer_norm"},
         "seeds": [0, 1, 2],
     },
@@ -163,7 +163,7 @@ def result(value: float | None, metric: str = "accuracy") -> dict[str, Any]:
 
 @pytest.fixture
 def old(database_url: str) -> Iterator[Database]:
-    """A database as the last release left it: three digits runs, one of which diverged, and one run of each other."""
+    """Database of the last release: three runs on digits, one of which diverged, and one run of each other spec."""
     db = Database(database_url)
     migrate(db, "0003")
     with db.engine.begin() as connection:
@@ -228,7 +228,7 @@ def entries(db: Database) -> dict[str, Entry]:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_stored_spec_is_the_one_that_is_written_today(old: Database, name: str) -> None:
+def test_stored_spec_equals_the_spec_written_today(old: Database, name: str) -> None:
     migrate(old)
     stored, today = experiment(old, name), resolve(WRITTEN[name])
     assert stored.fingerprint == today.fingerprint()
@@ -265,14 +265,14 @@ def test_entries_are_pooled_again_from_the_runs(old: Database) -> None:
     assert text.changes == {"task.valid_chars": 1500, "task.test_chars": 1500}
 
 
-def test_what_an_analysis_found_stays_as_it_is(old: Database) -> None:
+def test_findings_of_an_analysis_are_unchanged(old: Database) -> None:
     migrate(old)
     with old.snapshot() as session:
         assert session.get_one(Run, id_of("run", "invariances")).result == FINDINGS
 
 
 @pytest.mark.parametrize("name", sorted(UNREADABLE))
-def test_a_spec_that_cannot_be_read_stays_what_it_is(old: Database, name: str) -> None:
+def test_unreadable_spec_is_unchanged(old: Database, name: str) -> None:
     migrate(old)
     stored = experiment(old, name)
     assert stored.spec == STORED[name]
@@ -282,7 +282,7 @@ def test_a_spec_that_cannot_be_read_stays_what_it_is(old: Database, name: str) -
 
 @pytest.fixture
 def client(old: Database, tmp_path: Path) -> Iterator[TestClient]:
-    """The application on the database that was carried over."""
+    """Client of the application on the migrated database."""
     migrate(old)
     data = tmp_path / "data"
     settings = Settings(
@@ -297,7 +297,7 @@ def client(old: Database, tmp_path: Path) -> Iterator[TestClient]:
         yield client
 
 
-def test_no_page_minds_a_spec_that_cannot_be_read(client: TestClient) -> None:
+def test_all_pages_work_with_an_unreadable_spec(client: TestClient) -> None:
     pages = ["/v1/experiments", "/v1/leaderboards", "/v1/queue", "/v1/workers", "/metrics"]
     pages += [f"/v1/leaderboards/{task}?profile=smoke" for task in ("permuted_digits", "char_lm")]
     pages += [f"/v1/methods/{name}/report-card" for name in METHODS]
@@ -342,7 +342,7 @@ def test_the_same_spec_submitted_again_joins_the_entry(old: Database) -> None:
     assert entry.experiments == [again.id, id_of("exp", "digits")]
 
 
-def test_it_can_be_undone_and_done_again(old: Database) -> None:
+def test_migration_can_be_reverted_and_repeated(old: Database) -> None:
     def columns() -> dict[str, Any]:
         inspector = sa.inspect(old.engine)
         return {
@@ -374,8 +374,8 @@ def test_it_can_be_undone_and_done_again(old: Database) -> None:
     assert {fingerprint: entry.results for fingerprint, entry in entries(old).items()} == first
 
 
-def test_if_entries_cannot_be_pooled_nothing_has_happened(old: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or a process that dies between the two would leave empty boards that nobody fills again."""
+def test_failing_pooling_of_entries_rolls_the_migration_back(old: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a process that dies between migration and pooling would leave empty boards for ever."""
     with monkeypatch.context() as patched:
         patched.setattr("service.leaderboards.entries.refresh", _killed)
         with pytest.raises(KeyboardInterrupt):
@@ -388,7 +388,7 @@ def _killed(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def test_a_plug_in_that_has_gone_since_takes_only_its_own_entries_along(old: Database) -> None:
+def test_missing_plug_in_loses_only_its_own_entries(old: Database) -> None:
     migrate(old)
     with old.engine.begin() as connection:
         text = id_of("exp", "text")
@@ -401,8 +401,8 @@ def test_a_plug_in_that_has_gone_since_takes_only_its_own_entries_along(old: Dat
     assert entries(old).keys() == {resolve(WRITTEN["digits"]).fingerprint()}
 
 
-def test_the_stored_specs_are_as_the_last_release_wrote_them() -> None:
-    """Their digests are the fingerprints that it gave them."""
+def test_stored_specs_have_the_digests_of_the_last_release() -> None:
+    """The digests of the stored specs are the fingerprints of the last release."""
 
     def of(spec: dict[str, Any]) -> str:
         return digest({name: spec.get(name) for name in ("task", "model", "norm", "training") if name in spec})

@@ -1,4 +1,4 @@
-"""Entries that were pooled by the rules of before are pooled again."""
+"""Migration 0013 pools entries of older rules again."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ def entry_of(db: Database) -> Entry:
     return entry
 
 
-def test_scores_and_intervals_of_before_are_made_anew(db: Database) -> None:
+def test_old_scores_and_intervals_are_recomputed(db: Database) -> None:
     """Hand computation: for .01, .01 and .40, with no skill at .1, the score is (.1 + .1 + .4) / 3; its interval is
     cut at 0.
     """
@@ -31,7 +31,7 @@ def test_scores_and_intervals_of_before_are_made_anew(db: Database) -> None:
         del before["gap"]
         connection.execute(text("UPDATE entries SET pooled = :pooled"), {"pooled": json.dumps(before)})
         connection.execute(text("ALTER TABLE entries DROP COLUMN parts"))
-        connection.execute(text("ALTER TABLE runs DROP COLUMN memory_bytes"))  # of migration 0015
+        connection.execute(text("ALTER TABLE runs DROP COLUMN memory_bytes"))  # column of migration 0015
         connection.execute(text("UPDATE alembic_version SET version_num = '0012'"))
     migrate(db)
     found = entry_of(db)

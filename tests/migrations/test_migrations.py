@@ -1,4 +1,4 @@
-"""The history of the tables: up, down, up again, and in the end equal to the models."""
+"""All migrations run up, down and up again, and the final tables equal the models."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ def tables_of(db: Database) -> dict[str, set[str]]:
 
 
 def differences(db: Database) -> list[Any]:
-    """Changes that Alembic would make. On SQLite it cannot read an index's DESC, which has a test of its own."""
+    """Changes that Alembic would make. It cannot read DESC in an index on SQLite, which has a separate test."""
 
     def is_legible(item: object, name: str | None, kind: str, *_: object) -> bool:
         return not (db.is_sqlite and kind == "index" and name == "ix_runs_state_queue_turn")
@@ -58,7 +58,7 @@ def differences(db: Database) -> list[Any]:
         return list(compare_metadata(MigrationContext.configure(connection, opts=opts), Base.metadata))
 
 
-def test_tables_come_go_and_come_again(empty: Database) -> None:
+def test_tables_are_created_dropped_and_created_again(empty: Database) -> None:
     migrate(empty)
     first = tables_of(empty)
     assert set(first) == set(Base.metadata.tables)
@@ -105,7 +105,7 @@ def test_renamed_and_resized_columns_keep_their_values(empty: Database) -> None:
         assert session.get(experiments.Measurement, ("run_1", 10, "train.loss")) is not None
 
 
-def test_workers_and_runs_of_before_have_and_need_no_fused_kernels(empty: Database) -> None:
+def test_old_workers_have_and_old_runs_need_no_fused_kernels(empty: Database) -> None:
     migrate(empty, "0004")
     with empty.engine.begin() as connection:
         connection.exec_driver_sql(
@@ -127,7 +127,7 @@ def test_workers_and_runs_of_before_have_and_need_no_fused_kernels(empty: Databa
         assert (run.needs_fused, run.phase) == (False, None)
 
 
-def test_entries_of_before_say_which_kernel_their_runs_had(empty: Database) -> None:
+def test_old_entries_get_the_kernel_of_their_runs(empty: Database) -> None:
     migrate(empty, "0004")
     known = "seed, queue, priority, max_steps, attempt, times_lost, history, cancel_requested, step, seconds"
     values = "0, 'cpu', 5, 40, 1, 0, '[]', false, 40, 1.0"
@@ -160,7 +160,7 @@ def test_entries_of_before_say_which_kernel_their_runs_had(empty: Database) -> N
     assert got == [("both", "mixed"), ("fused", "fused"), ("mixed", "mixed"), ("reference", "reference")]
 
 
-def test_a_difference_would_be_noticed(empty: Database) -> None:
+def test_difference_between_tables_and_models_is_noticed(empty: Database) -> None:
     migrate(empty)
     with empty.engine.begin() as connection:
         connection.exec_driver_sql("DROP INDEX ix_runs_experiment_id")
@@ -221,7 +221,7 @@ def test_threads_that_migrate_at_the_same_time_all_succeed(empty: Database) -> N
     assert differences(empty) == []
 
 
-def test_a_database_that_was_migrated_and_closed_keeps_no_session(postgres_url: str, fresh_postgres_url: str) -> None:
+def test_migrated_and_closed_database_keeps_no_session(postgres_url: str, fresh_postgres_url: str) -> None:
     db = Database(fresh_postgres_url)
     migrate(db)
     db.close()
@@ -232,7 +232,7 @@ def test_a_database_that_was_migrated_and_closed_keeps_no_session(postgres_url: 
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_migrating_waits_for_whoever_writes(empty: Database) -> None:
+def test_migration_waits_for_a_writer(empty: Database) -> None:
     other = Database(empty.url)
     with ThreadPoolExecutor(1) as pool:
         with other.transaction() as session:
@@ -244,5 +244,5 @@ def test_migrating_waits_for_whoever_writes(empty: Database) -> None:
     assert set(tables_of(empty)) == {*Base.metadata.tables, "theirs"}
 
 
-def test_the_history_is_one_line(empty: Database) -> None:
+def test_history_of_migrations_has_a_single_head(empty: Database) -> None:
     assert len(ScriptDirectory("migrations").get_heads()) == 1

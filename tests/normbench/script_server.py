@@ -1,4 +1,4 @@
-"""A server that answers as the test says, for what a real service does only while it is dying."""
+"""Scripted server, for answers that a real service gives only while it fails or ends."""
 
 import json
 import threading
@@ -11,7 +11,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer; a body of None hangs up without a word, ``breaks_off`` after the body promised more."""
+    """Answer of the server. A body of None ends the connection at once; ``breaks_off`` ends it before the promised
+    length.
+    """
 
     body: Any = None
     status: int = 200
@@ -21,7 +23,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Request:
-    """Request that came."""
+    """Request that the server received."""
 
     method: str
     path: str
@@ -30,7 +32,7 @@ class Request:
 
 @dataclass
 class Script:
-    """Answers in turn, the last one for ever, and the requests so far."""
+    """Answers in their order, of which the last is repeated, and the requests so far."""
 
     answers: Sequence[Answer]
     requests: list[Request] = field(default_factory=list)

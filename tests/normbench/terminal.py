@@ -16,7 +16,7 @@ LINES = 200
 def on_a_terminal(command: Sequence[str], columns: int, environment: Mapping[str, str]) -> str:
     """Text that the command shows on a terminal ``columns`` wide, without escape sequences.
 
-    Standard error goes there too, as it does for a person.
+    Standard error is included.
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))

@@ -11,7 +11,7 @@ from guide.reference.http import openapi
 from normbench import answers
 
 Schema = Mapping[str, Any]
-OF_THE_CLIENT = {"Changed", "Deviation", "Replayed"}  # what it finds out itself, of two runs
+OF_THE_CLIENT = {"Changed", "Deviation", "Replayed"}  # answers that the client computes itself from two runs
 ANSWERS = {name: kind for name, kind in getmembers(answers, isclass) if is_typeddict(kind)}
 OTHER_NAMES = {"Recipe": "ReplayOut", "SubmittedResult": "ResultOut"}
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null", Any: "any"}
@@ -28,7 +28,7 @@ def described(schema: Schema, components: Schema) -> set[str]:
 
 
 def typed(hint: Any) -> set[str]:
-    """The JSON types of what a hint allows."""
+    """The JSON types of the values that a type hint allows."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return set().union(*map(typed, get_args(hint)))
@@ -41,7 +41,7 @@ def typed(hint: Any) -> set[str]:
     return {JSON_TYPES[hint]}
 
 
-def test_there_are_answers() -> None:
+def test_the_client_has_types_of_answers() -> None:
     assert {"Experiment", "Run", "Leaderboard"} < ANSWERS.keys()
 
 

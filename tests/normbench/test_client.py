@@ -113,7 +113,7 @@ def test_waiting_ends_with_the_experiment_or_with_the_time(api: Client, db: Data
     assert api.wait(made["id"])["state"] == "succeeded"
 
 
-def test_waiting_where_nobody_ever_answers_says_so_and_keeps_its_time() -> None:
+def test_waiting_for_a_service_that_never_answers_says_so_and_ends_in_time() -> None:
     begun = time.monotonic()
     with pytest.raises(Unreachable, match="no service answers"):
         Client(f"http://127.0.0.1:{free_port()}").wait("exp_1", timeout=0.2)
@@ -124,7 +124,7 @@ def test_waiting_where_nobody_ever_answers_says_so_and_keeps_its_time() -> None:
     assert time.monotonic() - begun < 15, "a call alone has a patience of 30 s"
 
 
-def test_waiting_for_what_was_seen_to_run_says_that_it_runs_though_the_service_is_away_since() -> None:
+def test_waiting_says_that_a_run_was_running_before_the_service_went_away() -> None:
     with scripted(Answer({"state": "running"}), HANG_UP) as s:
         with pytest.raises(StillRunning, match=r"exp_1 has not ended after 0\.6 s \(running when last seen\)"):
             Client(s.url).wait("exp_1", timeout=0.6)
@@ -264,7 +264,7 @@ def test_a_figure_is_what_the_service_draws(api: Client, db: Database, settings:
         api.figure(run_id, "matrices")
 
 
-def test_what_is_safe_to_repeat_is_tried_until_the_service_is_back() -> None:
+def test_a_safe_request_is_repeated_until_the_service_is_back() -> None:
     with scripted(AWAY, HANG_UP, Answer({"detail": "no gateway"}, 502), Answer({"items": [{"name": "char_lm"}]})) as s:
         assert Client(s.url).catalogue("tasks") == [{"name": "char_lm"}]
     assert [(request.method, request.path) for request in s.requests] == [("GET", "/v1/tasks")] * 4
@@ -280,7 +280,7 @@ def test_a_submission_that_got_no_answer_is_repeated_under_its_own_key() -> None
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 422, 429, 500])
-def test_what_was_refused_is_asked_once(status: int) -> None:
+def test_a_refused_request_is_not_repeated(status: int) -> None:
     with scripted(Answer({"detail": "no"}, status)) as s, pytest.raises(NormbenchError, match="no") as refusal:
         Client(s.url).catalogue("tasks")
     assert refusal.value.status == status
@@ -293,13 +293,13 @@ def test_a_retry_of_runs_is_asked_once() -> None:
     assert len(s.requests) == 1
 
 
-def test_patience_ends() -> None:
+def test_the_client_gives_up_after_its_patience() -> None:
     with scripted(AWAY) as s, pytest.raises(Unavailable, match="the database does not answer"):
         Client(s.url, patience=0.5).catalogue("tasks")
     assert len(s.requests) > 2
 
 
-# -- what is never sent ----------------------------------------------------------------------------
+# -- requests never sent ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", ["", "é", "a\nb", " a", "a ", "k" * 256])
@@ -310,7 +310,7 @@ def test_an_idempotency_key_that_no_header_can_carry_is_refused_and_nothing_is_s
     assert s.requests == []
 
 
-def test_a_key_as_long_as_keys_may_be_is_sent_as_it_stands() -> None:
+def test_a_key_of_the_greatest_length_is_sent_unchanged() -> None:
     key = "my key" + "~" * 249
     with scripted(Answer({"id": "exp_1"}, 201)) as s:
         Client(s.url).submit(written(), idempotency_key=key)
@@ -318,14 +318,14 @@ def test_a_key_as_long_as_keys_may_be_is_sent_as_it_stands() -> None:
 
 
 @pytest.mark.parametrize("key", ["é", "nb_secret\n", "nb_secret nb_other"])
-def test_an_api_key_that_none_can_be_is_refused_without_repeating_it(key: str) -> None:
+def test_an_invalid_api_key_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(Unauthorized, match="NORMBENCH_API_KEY") as refusal:
         Client(key=key)
     assert key.strip() not in str(refusal.value)
 
 
 @pytest.mark.parametrize("id", ["", "../tasks", "exp_1/cancel", ".", "..", "exp_\0", "exp_1\n", "\ud800"])
-def test_an_id_that_none_can_be_is_refused_and_nothing_is_sent(id: str, tmp_path: Path) -> None:
+def test_an_invalid_id_is_refused_and_nothing_is_sent(id: str, tmp_path: Path) -> None:
     with scripted(Answer({"id": "exp_1"})) as s:
         client = Client(s.url)
         calls: list[tuple[str, Callable[[], object]]] = [
@@ -347,7 +347,7 @@ def test_an_id_that_none_can_be_is_refused_and_nothing_is_sent(id: str, tmp_path
 
 
 @pytest.mark.parametrize(("id", "path"), [("a#b", "a%23b"), ("a?b", "a%3Fb"), ("a%2e", "a%252e"), ("é", "%C3%A9")])
-def test_an_id_is_asked_for_as_it_stands(id: str, path: str) -> None:
+def test_an_id_with_special_characters_is_quoted_in_the_address(id: str, path: str) -> None:
     with scripted(Answer({"id": id, "state": "failed"})) as s:
         Client(s.url).experiment(id)
         Client(s.url).artifact_text(id, id)
@@ -392,13 +392,13 @@ def test_a_papers_model_that_no_method_describes_has_its_row_in_the_data_frame(a
     assert frame.groupby("method", dropna=False).size().sum() == len(frame) == 8
 
 
-def test_without_pandas_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_frame_without_pandas_says_how_to_install_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with scripted(Answer({"entries": []})) as s, pytest.raises(Missing, match="pip install pandas"):
         Client(s.url).leaderboard_frame("char_lm")
 
 
-# -- what is no service ----------------------------------------------------------------------------
+# -- answers of no service --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_without_pandas_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
         (b"x", "a value of type bytes, which"),
     ],
 )
-def test_what_json_cannot_hold_is_refused_before_it_is_sent(api: Client, value: Any, holds: str) -> None:
+def test_a_value_that_json_cannot_hold_is_refused_before_it_is_sent(api: Client, value: Any, holds: str) -> None:
     with pytest.raises(Invalid, match=re.escape(f"labels.a: the spec holds {holds}")) as refusal:
         api.submit({**written(), "labels": {"a": value}})
     assert [error["loc"] for error in refusal.value.errors] == [["labels", "a"]]
@@ -419,7 +419,7 @@ def test_what_json_cannot_hold_is_refused_before_it_is_sent(api: Client, value: 
     assert list(api.experiments()) == []
 
 
-def test_what_json_cannot_hold_is_named_by_what_it_stands_in() -> None:
+def test_a_value_that_json_cannot_hold_is_named_with_its_document() -> None:
     nobody, values = Client("http://127.0.0.1:9"), [{"seed": 0, "value": 0.5}, {"seed": 1, "value": math.nan}]
     with pytest.raises(Invalid, match=r"^values\.1\.value: the result holds NaN, which JSON cannot") as refusal:
         nobody.claim({**written(), "values": values})
@@ -434,14 +434,14 @@ def test_half_a_character_is_sent_and_refused_by_the_service(api: Client) -> Non
         api.submit({**written(), "labels": {"a": "\ud800"}})
 
 
-def test_a_spec_that_holds_itself_is_refused_too(api: Client) -> None:
+def test_a_spec_that_holds_itself_is_refused(api: Client) -> None:
     spec: dict[str, Any] = written()
     spec["labels"] = spec
     with pytest.raises(NormbenchError, match="JSON"):
         api.submit(spec)
 
 
-def test_where_nobody_listens_it_says_how_to_start_a_service() -> None:
+def test_an_unreachable_service_is_reported_with_how_to_start_it() -> None:
     client = Client(f"http://127.0.0.1:{free_port()}", patience=0)
     assert not client.is_ready()
     with pytest.raises(Unreachable, match=r"normbench up.*NORMBENCH_URL"):
@@ -449,12 +449,12 @@ def test_where_nobody_listens_it_says_how_to_start_a_service() -> None:
 
 
 @pytest.mark.parametrize("url", ["nonsense", "http://[", "http://a b", "ftp://127.0.0.1", "http://127.0.0.1:port"])
-def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
+def test_an_invalid_address_is_refused_at_once(url: str) -> None:
     with pytest.raises(Unreachable, match="set NORMBENCH_URL"):
         Client(url)
 
 
-def test_an_address_of_ip_version_6_is_one() -> None:
+def test_an_address_of_ip_version_6_is_accepted() -> None:
     assert Client("http://[fe80::1%25eth0]:8000").url
 
 
@@ -469,7 +469,7 @@ def test_an_address_of_ip_version_6_is_one() -> None:
         (b"\xff", 404),
     ],
 )
-def test_an_answer_that_is_not_normbenchs_is_an_error_for_people(content: bytes, status: int) -> None:
+def test_an_answer_that_is_not_normbenchs_raises_a_normbench_error(content: bytes, status: int) -> None:
     with scripted(Answer(content, status)) as s, pytest.raises(NormbenchError):
         Client(s.url, patience=0).experiment("exp_1")
 
@@ -490,7 +490,7 @@ def test_address_and_key_come_from_the_environment(
             Client(key="nb_other").catalogue("tasks")
 
 
-def test_a_password_in_the_address_is_not_told() -> None:
+def test_a_password_in_the_address_is_not_shown() -> None:
     for url in (f"http://ada:lovelace@127.0.0.1:{free_port()}", "ftp://ada:lovelace@example.org"):
         with pytest.raises(Unreachable) as refusal:
             Client(url).leaderboards()

@@ -1,4 +1,4 @@
-"""Lists of experiments and leaderboards as they stand on a terminal."""
+"""Lists of experiments and leaderboards as a terminal shows them."""
 
 import io
 from datetime import UTC, datetime
@@ -97,7 +97,7 @@ def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None
     assert any(line.startswith("A part of CIFAR-10") for line in told), "it has lines of its own"
 
 
-def test_a_number_that_a_paper_quotes_says_whose_it_is() -> None:
+def test_a_number_that_a_paper_quotes_names_its_original_work() -> None:
     quoted = {"name": "HM-LSTM (RBN, Table 2)", "citation": "RBN, Table 2", "origin": "Chung et al. 2016"}
     own = {"name": "BN-LSTM (RBN, Table 2)", "citation": "RBN, Table 2", "source": "published"}
     entries = [entry(1, **quoted, source="published"), entry(2, **own)]
@@ -124,7 +124,7 @@ def entry(rank: int | None = 1, **parts: Any) -> dict[str, Any]:
     return {**about, **seeds, **whose, **times, **parts}
 
 
-def test_what_a_paper_has_of_validation_data_alone_says_so() -> None:
+def test_a_published_value_of_validation_data_is_marked_so() -> None:
     about = {"task": "permuted_digits", "profile": "paper", "metric": "accuracy", "unit": "", "target": None}
     board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
     of_paper = {"source": "published", "citation": "RBN, section 5.4", "model": "LSTM"}
@@ -135,7 +135,7 @@ def test_what_a_paper_has_of_validation_data_alone_says_so() -> None:
     assert not any("0." in str(cell) for cell in second), "it has none of this metric"
 
 
-def test_what_differs_from_the_profile_is_part_of_a_name_that_breaks_between_words() -> None:
+def test_a_name_shows_departures_from_the_profile_and_breaks_between_words() -> None:
     tuned = "layer_norm (gain_init 0.1, max_steps 1000, optimizer adam, lr 0.001)"
     about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": None}
     board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
@@ -173,14 +173,14 @@ def test_a_board_marks_the_times_of_different_kernels(kernels: list[str | None],
 
 
 def shown(*entries: dict[str, Any], **parts: Any) -> tuple[Table, list[str]]:
-    """A board, and its columns' names."""
+    """Table of a board with these entries, and the names of its columns."""
     about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": 0.5}
     board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none", "entries": list(entries), **parts}
     table = leaderboard(board)
     return table, [column.name for column in table.columns]
 
 
-def test_beside_a_rank_stand_those_that_it_may_truly_be() -> None:
+def test_a_rank_is_shown_with_its_rank_interval() -> None:
     table, _ = shown(entry(1, rank_ci=[1, 2]), entry(2, rank_ci=[1, 2]), entry(3, rank_ci=[3, 3]), entry(4))
     assert [row[0] for row in table.rows] == ["1 [1, 2]", "2 [1, 2]", "3", "4"]
     assert table.note == "[1, 3]: the true rank is between 1 and 3 (95%, all rows together)."
@@ -211,7 +211,7 @@ def test_a_speedup_has_its_interval_or_is_a_bound(parts: dict[str, Any], rank_by
     assert table.rows[0][names.index("vs none")] == told
 
 
-def test_seeds_that_conflict_are_told_under_the_title() -> None:
+def test_conflicting_seeds_are_named_under_the_title() -> None:
     table, _ = shown(entry(1, conflicting_seeds=[3, 5]))
     assert table.note == "Seeds 3, 5 of layer_norm (00000000) gave different numbers on one machine."
 
@@ -250,7 +250,7 @@ def test_a_board_begins_with_its_verdict() -> None:
         ([0.64994, 0.65006], "0.650 [0.6499, 0.6501]"),
     ],
 )
-def test_an_interval_of_some_width_is_not_shown_as_one_of_none(ci95: list[float] | None, told: str) -> None:
+def test_a_narrow_interval_is_not_shown_as_one_of_no_width(ci95: list[float] | None, told: str) -> None:
     assert interval({"mean": 0.65, "ci95": ci95}) == told
 
 
@@ -262,7 +262,7 @@ def test_an_entry_whose_seeds_did_not_all_take_off_is_named_below_the_board() ->
     )
 
 
-def test_an_entry_that_is_not_ranked_by_its_mean_says_by_what() -> None:
+def test_an_entry_that_is_not_ranked_by_its_mean_shows_its_score() -> None:
     board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
     board["entries"] = [entry(1, score=0.525), entry(2, method="none", score=0.5)]
     assert leaderboard(board).note == (
@@ -270,7 +270,7 @@ def test_an_entry_that_is_not_ranked_by_its_mean_says_by_what() -> None:
     )
 
 
-def test_runs_of_older_code_are_counted_below_the_board_and_told_when_they_are_shown() -> None:
+def test_runs_of_older_code_are_counted_below_the_board() -> None:
     board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
     board["entries"] = [entry(1, n_older=2), entry(2, method="none")]
     assert leaderboard(board).note == "2 runs of older code are set aside; --code all shows them."

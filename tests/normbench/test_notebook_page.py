@@ -24,7 +24,7 @@ def database_url(tmp_path: Path) -> str:
 
 @contextmanager
 def a_worker(db: Database) -> Iterator[None]:
-    """Somebody who ends every run that is submitted, with two measurements."""
+    """Worker that ends every submitted run, with two measurements."""
     stop = threading.Event()
 
     def work() -> None:

@@ -40,7 +40,7 @@ def experiment(*runs: Any, device: str = "cpu", id: str = "exp_1") -> Any:
         ([run("succeeded", 40, outcome="completed"), run("succeeded", 20, outcome="diverged")], 120),
     ],
 )
-def test_the_bar_counts_the_steps_of_all_seeds_and_is_full_only_of_success(runs: list[Any], done: int) -> None:
+def test_the_bar_counts_steps_of_all_seeds_and_is_full_only_if_all_succeeded(runs: list[Any], done: int) -> None:
     assert steps(runs) == (done, 200)
 
 
@@ -59,7 +59,7 @@ def test_the_time_left_is_that_of_all_seeds_together(runs: list[Any], left: floa
     assert seconds_left(runs) == (None if left is None else pytest.approx(left))
 
 
-def test_what_is_going_on_of_evaluations_is_told() -> None:
+def test_phases_of_evaluations_are_shown_with_their_runs() -> None:
     assert phases([run("running", 50, phase="test")]) == ["test"]
     running = [run("running", 50, phase=phase) for phase in ("validation", None, "test", "validation")]
     assert phases([*running, run("queued", 0)]) == ["validation (2 runs)", "test (1 run)"]
@@ -69,7 +69,7 @@ def test_what_is_going_on_of_evaluations_is_told() -> None:
 
 
 def bar_of(outcome: str) -> str:
-    """The escape sequences and words of an experiment of one run that has ended so."""
+    """Text, with escape sequences, that is shown for an experiment of one run that ended with this outcome."""
     ended = run("succeeded", 100, outcome=outcome, result=None)
     shown = {**experiment(ended), "state": "succeeded"}
     shown["spec"]["kind"] = "training"
@@ -79,14 +79,14 @@ def bar_of(outcome: str) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
-def test_what_diverged_is_amber_and_what_was_completed_is_not() -> None:
+def test_a_diverged_run_is_amber_and_a_completed_run_is_not() -> None:
     amber = "\x1b[33m"
     assert f"{amber}━" in bar_of("diverged")
     assert f"{amber}diverged at step 100" in bar_of("diverged")
     assert amber not in bar_of("completed")
 
 
-def test_where_no_terminal_is_each_change_of_state_is_a_line_on_standard_error(
+def test_each_change_of_state_is_a_line_on_standard_error_without_a_terminal(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("normbench.waiting.POLL_SECONDS", 0.01)
@@ -109,7 +109,7 @@ def test_where_no_terminal_is_each_change_of_state_is_a_line_on_standard_error(
     ]
 
 
-def test_the_step_of_a_divergence_is_that_of_the_result_where_it_tells_one() -> None:
+def test_the_step_of_a_divergence_comes_from_the_result_if_it_has_one() -> None:
     older = run("succeeded", 40, outcome="diverged", result={})
     newer = run("succeeded", 40, outcome="diverged", result={"divergence": {"step": 7}})
     assert [divergence_step(older), divergence_step(newer)] == [40, 7]
@@ -140,7 +140,7 @@ def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None
         ([None, True], "about to start"),
     ],
 )
-def test_waiting_for_fused_kernels_says_how_to_have_some(fused: list[bool | None], told: str) -> None:
+def test_waiting_for_fused_kernels_says_how_to_get_them(fused: list[bool | None], told: str) -> None:
     waiting = experiment(run("queued", 0))
     waiting["spec"]["training"] = {"kernel": "fused"}
     workers = [{**worker("cpu", None), "fused": known} for known in fused]

@@ -53,7 +53,7 @@ def test_seconds_may_differ_and_nothing_else_does() -> None:
     assert "run_1 and run_2 (seed 7) are identical: 3 series, 7 points" in text_of(replayed(found))
 
 
-def test_one_unit_in_the_last_place_is_found() -> None:
+def test_a_difference_of_one_unit_in_the_last_place_is_found() -> None:
     wrong = math.nextafter(0.2, 1.0)
     now = curves(train__loss=[3.0, 2.0, 1.0], valid__accuracy=[0.1, wrong, 0.5])
     found = compared(run(), OLD, run("run_2"), now)
@@ -75,7 +75,7 @@ def test_one_unit_in_the_last_place_is_found() -> None:
     assert "Nothing is different about code, packages, data and machine." in shown
 
 
-def test_a_point_that_only_one_has_is_a_difference_and_a_test_value_too() -> None:
+def test_a_missing_point_and_another_test_value_are_differences() -> None:
     now = curves(train__loss=[3.0, 2.0], valid__accuracy=[0.1, 0.2, 0.3])
     other = run("run_2", result={"values": {"accuracy": 0.75}, "step": 30})
     of_test, of_loss = compared(run(), OLD, other, now)["deviations"]
@@ -102,7 +102,7 @@ def test_findings_of_an_analysis_are_compared() -> None:
     assert (deviation["series"], deviation["largest"]) == ("finding: weight", 0.5)
 
 
-def test_what_is_different_about_where_they_ran_is_told() -> None:
+def test_differences_of_kernel_packages_machine_and_data_are_listed() -> None:
     environment = {**ENVIRONMENT, "torch": "2.13.0", "gpu": "H100", "data": {"digits": "abd"}}
     found = compared(run(), OLD, run("run_2", environment=environment, kernel="reference"), OLD)
     assert found["identical"]

@@ -1,4 +1,4 @@
-"""Tables at every width: what identifies stays whole, what is left out is named."""
+"""Tables at every width: identifying columns stay whole, and columns that are left out are named."""
 
 import io
 
@@ -31,7 +31,7 @@ def shown(table: Table, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [*range(31, 160, 3), PIPE_WIDTH])
-def test_what_identifies_is_never_cut_and_no_line_is_too_long(width: int) -> None:
+def test_identifying_columns_are_never_cut_and_no_line_is_too_long(width: int) -> None:
     text = shown(TABLE, width)
     assert text.count(ID) == 2
     assert "recurrent_batch_norm" in text
@@ -58,7 +58,7 @@ def test_the_least_important_columns_go_first_and_are_named() -> None:
     assert "Widen the terminal to see: runs, time." in shown(TABLE, 76)
 
 
-def test_where_even_that_is_too_wide_each_row_becomes_a_block_with_everything() -> None:
+def test_rows_become_blocks_where_even_the_narrowest_table_is_too_wide() -> None:
     lines = shown(TABLE, 50).splitlines()
     assert lines[1] == ID
     assert lines[2].split() == ["method", "recurrent_batch_norm"]
@@ -67,7 +67,7 @@ def test_where_even_that_is_too_wide_each_row_becomes_a_block_with_everything() 
 
 
 @pytest.mark.parametrize("width", range(43, 130, 7))
-def test_a_list_breaks_between_its_words_alone(width: int) -> None:
+def test_a_list_breaks_only_between_its_words(width: int) -> None:
     words = ["training.optimizer.lr=0.001,", "norm.gain_init=1.0,", "model.hidden_size=200"]
     columns = (Column("#"), Column("method"), Column("differs in", words=True), Column("test", optional=1))
     text = shown(Table("T", columns, [(1, "none", None, "0.5"), (2, "none", " ".join(words), "0.5")]), width)

@@ -59,7 +59,7 @@ def identified(db: Database) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(("columns", "plain"), [(80, {}), (50, {"NO_COLOR": "1"})])
-def test_nothing_that_identifies_is_cut_on_a_narrow_terminal(
+def test_identifying_texts_are_not_cut_on_a_narrow_terminal(
     columns: int, plain: dict[str, str], environment: dict[str, str], identified: dict[str, list[str]]
 ) -> None:
     for command, names in identified.items():
@@ -71,7 +71,7 @@ def test_nothing_that_identifies_is_cut_on_a_narrow_terminal(
         assert "…" not in text
 
 
-def test_in_a_pipe_each_row_is_one_line_whatever_the_columns(
+def test_each_row_is_one_line_in_a_pipe_whatever_the_columns(
     environment: dict[str, str], identified: dict[str, list[str]]
 ) -> None:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("NORMBENCH_")}

@@ -37,6 +37,6 @@ def entry(method: str, score: float | None, rank: int | None, outcome: str | Non
         ),
     ],
 )
-def test_the_best_entry_is_held_against_the_baseline(entries: list[Any], told: str) -> None:
+def test_the_best_entry_is_compared_with_the_baseline(entries: list[Any], told: str) -> None:
     found: Any = {"baseline": "none" * 4, "entries": entries}
     assert verdict(found, "accuracy") == told

@@ -1,4 +1,4 @@
-"""Real data sets, where this machine has them."""
+"""Fixture for real data sets, if this machine has them."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def datasets_dir() -> Path:
-    """The data sets' directory; skips the test where there is none."""
+    """Data sets' directory; the test is skipped if this machine has none."""
     given = os.environ.get("NORMBENCH_DATASETS_DIR")
     if not given:
         pytest.skip("data set absent")

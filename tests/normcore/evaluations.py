@@ -1,10 +1,10 @@
-"""Evaluations, for tests that ask for what they come to."""
+"""Helper that runs an evaluation to its end."""
 
 from normcore.training.evaluation import Evaluation
 
 
 def evaluated(evaluation: Evaluation) -> tuple[list[str], dict[str, float]]:
-    """Its phases and its values."""
+    """Run an evaluation; return the names of its phases, and its values."""
     phases: list[str] = []
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Networks that tests are about."""
+"""Networks for tests."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ def recurrent(
     norm: Method | Mapping[str, Any] | None = None,
     **own: Any,
 ) -> Recurrent:
-    """A network of this cell; what ``norm`` does not say is as usual in that cell."""
+    """Build a network of a cell. Options that ``norm`` omits have the method's defaults for that cell."""
     sizes = {"hidden_size": hidden_size, "num_layers": num_layers, "bidirectional": bidirectional}
     options = CELLS[cell].model_validate({"cell": cell, **sizes, **own})
     if not isinstance(norm, Method):
@@ -32,7 +32,7 @@ def recurrent(
 
 
 def taking_in(norm: nn.Module, a: Tensor, t: int = 0) -> Tensor:
-    """Output of a cell's norm for its summed inputs, after which it takes in their statistics, as in a network."""
+    """Compute the output of a cell's norm for summed inputs; then take in their moments, as a network does."""
     normalized: Tensor = norm(a, t)
     moments = norm.moments() if isinstance(norm, BatchStatistics) else None
     if isinstance(norm, BatchStatistics) and moments is not None:

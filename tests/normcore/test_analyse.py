@@ -1,4 +1,4 @@
-"""An analysis tells what it does as a training tells it, and its findings are those of its functions."""
+"""An analysis emits events like a training, and its findings are those of its functions."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 
 FIGURE_1A = "RBN Fig. 1a, read off the figure"
-RUN = "run_00000000000000000000000000"  # analyses name a run; here its model is handed over
+RUN = "run_00000000000000000000000000"  # analyses name a run; the tests pass the model of the run
 BY_THEMSELVES = [name for name, task in ANALYSES.items() if not issubclass(task, TrainedAnalysis)]
 
 
@@ -42,7 +42,7 @@ def findings_of(events: Iterator[Event]) -> dict[str, Finding]:
 
 
 @pytest.mark.parametrize("name", BY_THEMSELVES)
-def test_an_analysis_begins_advances_piece_by_piece_and_ends_with_its_findings(name: str) -> None:
+def test_analysis_emits_start_progress_and_findings(name: str) -> None:
     started, *between, analysed = run(spec_of(name), 0)
     assert isinstance(started, Started)
     assert started.environment["torch"] == torch.__version__
@@ -59,12 +59,12 @@ def test_an_analysis_begins_advances_piece_by_piece_and_ends_with_its_findings(n
 
 
 @pytest.mark.parametrize("name", [name for name in BY_THEMSELVES if name != "step_cost"])
-def test_the_same_seed_finds_the_same(name: str) -> None:
+def test_same_seed_gives_the_same_findings(name: str) -> None:
     first, again = (findings_of(run(spec_of(name), 1)) for _ in range(2))
     assert first == again
 
 
-def test_layer_norms_row_of_table_1_is_the_papers() -> None:
+def test_row_of_layer_norm_in_table_1_agrees_with_the_paper() -> None:
     found = findings_of(run(spec_of("invariances", norm={"method": "layer_norm"}), 0))
     row = {
         "weight_matrix_rescaling": "invariant",
@@ -119,39 +119,39 @@ def test_fig_1a_claims_nothing_of_another_network(datasets_dir: Path, changed: d
 
 
 @pytest.mark.parametrize("name", ["invariances", "fisher_geometry", "hidden_dynamics", "smallest_batch"])
-def test_small_analyses_stay_on_the_cpu_and_others_take_the_device(name: str) -> None:
+def test_small_analyses_run_on_the_cpu_and_others_on_the_device(name: str) -> None:
     cuda = Resources(torch.device("cuda"))
     assert import_module(f"normcore.analyses.{name}").prepare(spec_of(name), 0, cuda).device == torch.device("cpu")
     assert step_cost.prepare(spec_of("step_cost"), 0, cuda).device == cuda.device
 
 
 @pytest.mark.parametrize("options", [{"gain_init": 0.0}, {"gain_init": 0.1}, {"eps": 1.0}, {"affine": False}])
-def test_table_1_is_of_the_method_whatever_its_gain_and_eps(options: dict[str, Any]) -> None:
+def test_claims_of_table_1_hold_for_any_gain_and_eps(options: dict[str, Any]) -> None:
     found = findings_of(run(spec_of("invariances", norm={"method": "layer_norm", **options}), 0))
     assert len(found) == 7
     assert all(finding.holds for finding in found.values())
 
 
-def test_layer_norm_of_the_output_alone_is_not_claimed_to_rescale() -> None:
+def test_layer_norm_of_the_output_layer_only_gets_no_claim_of_invariance() -> None:
     found = findings_of(run(spec_of("invariances", norm={"method": "layer_norm", "sites": ["output"]}), 0))
     assert {(finding.verdict, finding.claim) for finding in found.values()} == {("not invariant", None)}
 
 
 @pytest.mark.parametrize("analysis", ["invariances", "hidden_dynamics"])
-def test_a_method_that_is_switched_off_is_not_what_the_paper_speaks_of(analysis: str) -> None:
+def test_method_without_sites_gets_no_claims_of_the_paper(analysis: str) -> None:
     found = findings_of(run(spec_of(analysis, norm={"method": "layer_norm", "sites": []}), 0))
     assert len(found) >= 6
     assert {finding.claim for finding in found.values()} == {None}
 
 
-def test_layer_norm_of_one_term_is_not_claimed_to_keep_the_sum_of_both() -> None:
+def test_layer_norm_of_a_single_term_gets_no_claim_on_the_sum_of_both_terms() -> None:
     found = findings_of(run(spec_of("hidden_dynamics", norm={"method": "layer_norm", "sites": ["input"]}), 0))
     assert {finding.claim for finding in found.values()} == {None}
 
 
 @cache
 def trained(task: str, **norm: float) -> bytes:
-    """``model.pt`` of a short training with recurrent batch norm."""
+    """Train shortly with recurrent batch norm; return ``model.pt``."""
     written = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": "recurrent_batch_norm", **norm}}
     *_, finished = run(resolve({**written, "training": {"max_steps": 4, "eval_every": 4}}), 0)
     assert isinstance(finished, Finished)
@@ -159,9 +159,7 @@ def trained(task: str, **norm: float) -> bytes:
 
 
 @pytest.mark.parametrize("forgone", [None, "nobody has built them"])
-def test_a_trained_model_runs_by_the_kernels_that_are_told(
-    forgone: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trained_model_runs_by_the_given_kernel(forgone: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     model = trained("char_lm")
     monkeypatch.setattr(import_module("normcore.kernels.cpu.load"), "_forgone", forgone)
     task = {"name": "length_generalization", "run": RUN, "lengths": [20]}
@@ -172,7 +170,7 @@ def test_a_trained_model_runs_by_the_kernels_that_are_told(
 
 
 def papers_run(**changed: dict[str, Any]) -> TrainingSpec:
-    """The paper's own language model, or one that differs from it."""
+    """Resolve the spec of the paper's language model, with changes if any."""
     parts: dict[str, Any] = {
         "task": {"name": "char_lm", "profile": "paper"},
         "norm": {"method": "recurrent_batch_norm"},
@@ -182,7 +180,7 @@ def papers_run(**changed: dict[str, Any]) -> TrainingSpec:
     return spec
 
 
-def test_only_the_papers_own_run_is_the_papers() -> None:
+def test_run_of_the_paper_is_recognized() -> None:
     assert is_the_papers_run(papers_run(), RecurrentBatchNorm)
     assert is_the_papers_run(papers_run(training={"target": 1.4}), RecurrentBatchNorm)
     assert not is_the_papers_run(papers_run(), LayerNorm)
@@ -207,7 +205,7 @@ def test_only_the_papers_own_run_is_the_papers() -> None:
     ],
     ids=str,
 )
-def test_another_run_is_not_the_papers(changed: dict[str, dict[str, Any]]) -> None:
+def test_run_with_any_change_is_not_the_run_of_the_paper(changed: dict[str, dict[str, Any]]) -> None:
     assert not is_the_papers_run(papers_run(**changed), RecurrentBatchNorm)
 
 
@@ -215,7 +213,7 @@ def test_another_run_is_not_the_papers(changed: dict[str, dict[str, Any]]) -> No
     "task",
     [{"name": "population_statistics", "run": RUN}, {"name": "length_generalization", "run": RUN, "lengths": [20]}],
 )
-def test_of_a_run_that_is_not_the_papers_nothing_is_claimed(task: dict[str, Any]) -> None:
+def test_other_runs_than_that_of_the_paper_get_no_claims(task: dict[str, Any]) -> None:
     found = findings_of(run(resolve({"task": task}), 0, trained=trained("char_lm")))
     assert len(found) >= 2
     assert {(finding.claim, finding.holds, finding.source) for finding in found.values()} == {(None, None, None)}
@@ -224,12 +222,12 @@ def test_of_a_run_that_is_not_the_papers_nothing_is_claimed(task: dict[str, Any]
 @pytest.mark.parametrize(
     ("analysis", "task", "claims"),
     [
-        (population_statistics, "char_lm", 3),  # of two norms when they settle, and with what the recurrent term begins
+        (population_statistics, "char_lm", 3),  # convergence of two norms, and first variance of one
         (population_statistics, "sequential_digits", 0),
         (length_generalization, "char_lm", 2),  # better than batch statistics, and falling
     ],
 )
-def test_of_the_papers_run_the_figures_are_claimed_if_it_is_a_language_model(
+def test_run_of_the_paper_gets_claims_only_if_it_is_a_language_model(
     analysis: ModuleType, task: str, claims: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(analysis, "is_the_papers_run", lambda *_: True)
@@ -240,32 +238,32 @@ def test_of_the_papers_run_the_figures_are_claimed_if_it_is_a_language_model(
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_the_recurrent_term_begins_without_variance_unless_noise_does(noise: float) -> None:
+def test_recurrent_term_starts_without_variance_unless_noise_is_added(noise: float) -> None:
     model = trained("sequential_digits", initial_state_noise=noise)
     found = findings_of(run(resolve({"task": {"name": "population_statistics", "run": RUN}}), 0, trained=model))
     assert (found["recurrent.cells.0.norm_h: variance at t = 0"].value == 0) is (noise == 0)
 
 
 @pytest.mark.parametrize(("lengths", "rises"), [([10, 20], False), ([10, 20, 50], True)])
-def test_the_rise_is_over_lengths_from_that_of_training_on(lengths: list[int], rises: bool) -> None:
-    """The smoke profile trains on 20 characters."""
+def test_rise_is_measured_over_lengths_from_the_training_length_on(lengths: list[int], rises: bool) -> None:
+    """A training sequence of the smoke profile has 20 characters."""
     task = {"name": "length_generalization", "run": RUN, "lengths": lengths}
     found = findings_of(run(resolve({"task": task}), 0, trained=trained("char_lm")))
     assert ("rise with length" in found) is rises
     assert {f"length {length}" for length in lengths} <= found.keys()
 
 
-def test_weight_norm_with_means_taken_out_is_not_the_tables() -> None:
+def test_weight_norm_with_mean_only_batch_norm_gets_no_claims_of_table_1() -> None:
     found = findings_of(run(spec_of("invariances", norm={"method": "weight_norm", "mean_only_batch_norm": True}), 0))
     assert {finding.claim for finding in found.values()} == {None}
 
 
-def test_of_a_method_that_the_paper_does_not_have_nothing_is_claimed() -> None:
+def test_method_that_the_paper_does_not_have_gets_no_claims() -> None:
     found = findings_of(run(spec_of("invariances", norm={"method": "rms_norm"}), 0))
     assert {(finding.claim, finding.holds, finding.source) for finding in found.values()} == {(None, None, None)}
 
 
-def test_gradients_are_told_step_by_step_for_every_gain() -> None:
+def test_gradients_are_reported_at_every_step_for_every_gain() -> None:
     events = list(run(spec_of("gradient_flow", norm={"method": "recurrent_batch_norm"}), 0))
     curves: dict[str, list[int]] = {}
     for event in events:
@@ -279,12 +277,12 @@ def test_gradients_are_told_step_by_step_for_every_gain() -> None:
     assert found["tanh_derivative std=0.5"].value == pytest.approx(0.827, abs=1e-3)
 
 
-def test_the_pieces_of_one_curve_are_put_together() -> None:
+def test_pieces_of_a_curve_are_joined() -> None:
     events = run(spec_of("smallest_batch", norm={"method": "layer_norm"}), 0)
     assert [event.step for event in events if isinstance(event, Measured)] == [1, 2, 4, 8, 16, 32, 64]
 
 
-def test_a_method_without_a_gain_is_measured_once() -> None:
+def test_method_without_a_gain_is_measured_a_single_time() -> None:
     found = findings_of(run(spec_of("gradient_flow", norm={"method": "none"}), 0))
     assert [name for name in found if name.startswith("gradient_norm")] == ["gradient_norm: decades lost"]
 
@@ -301,7 +299,7 @@ def test_magnitudes_follow_the_scale_and_layer_norm_keeps_them() -> None:
     assert {(f.verdict, f.holds) for name, f in normalized.items() if "norm_sum" in name} == {("stable", True)}
 
 
-def test_without_normalization_the_claim_is_of_scales_that_do_not_keep_lengths() -> None:
+def test_unnormalized_network_gets_the_claim_only_for_scales_other_than_1() -> None:
     found = findings_of(run(spec_of("hidden_dynamics"), 0))
     claimed = {name.rpartition("*")[2]: f.holds for name, f in found.items() if f.claim == "grows or shrinks"}
     assert claimed == {"0.5": True, "1.5": True, "2": True}
@@ -311,12 +309,12 @@ def test_without_normalization_the_claim_is_of_scales_that_do_not_keep_lengths()
 @pytest.mark.parametrize(
     "parts", [{"norm": {"method": "layer_norm", "eps": 1.0}}, {"model": {"recurrent_init": "uniform"}}]
 )
-def test_section_3_1_is_not_about_other_networks(parts: dict[str, Any]) -> None:
+def test_section_3_1_claims_nothing_of_other_networks(parts: dict[str, Any]) -> None:
     found = findings_of(run(spec_of("hidden_dynamics", **parts), 0))
     assert {finding.claim for finding in found.values()} == {None}
 
 
-def test_what_is_not_finite_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_are_not_finite_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def piece() -> Report:
         return Report([Finding("a", math.nan, "no number")], {"curve": [(0, 1.0), (1, math.inf), (2, 3.0)]})
 
@@ -328,7 +326,7 @@ def test_what_is_not_finite_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class OnesOwn(HiddenDynamics):
-    """Analysis of somebody else's package."""
+    """Analysis of another package."""
 
     home: ClassVar[str] = __name__
 
@@ -337,11 +335,11 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     return Work([lambda: Report([Finding("mine", float(seed), "the seed")])])
 
 
-def test_an_analysis_of_another_package_is_done_by_the_module_that_is_its_home() -> None:
+def test_analysis_of_another_package_runs_in_its_home_module() -> None:
     spec = spec_of("hidden_dynamics").model_copy(update={"task": OnesOwn()})
     assert findings_of(run(spec, 7)).keys() == {"mine"}
 
 
-def test_a_device_that_is_not_there_is_refused() -> None:
+def test_missing_device_is_refused() -> None:
     with pytest.raises(ValueError, match="expected device cpu or cuda"):
         next(run(spec_of("invariances"), 0, device="mps"))

@@ -1,4 +1,4 @@
-"""Version of the code, told without torch."""
+"""Version of the code, determined without torch."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 from normcore.code_version import SOURCE, code_version, output_of
 
 
-def test_it_is_the_packages_version_and_the_commit() -> None:
+def test_code_version_is_the_package_version_and_the_commit() -> None:
     found = code_version()
     assert found.version == version("normbench")
     if (SOURCE / ".git").exists():
@@ -21,7 +21,7 @@ def test_it_is_the_packages_version_and_the_commit() -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A work tree with one committed module of the project."""
+    """Git work tree with one committed module of the project."""
     (tmp_path / "normcore").mkdir()
     (tmp_path / "normcore" / "a.py").write_text("A = 1\n")
     (tmp_path / ".gitignore").write_text("*.yaml\n")
@@ -49,7 +49,7 @@ def test_edited_and_untracked_files_of_the_packages_are_dirty(checkout: Path, fi
     assert code_version().dirty is False
 
 
-def test_a_commit_is_noticed(checkout: Path) -> None:
+def test_new_commit_is_noticed(checkout: Path) -> None:
     before = code_version().commit
     commit = ["commit", "-q", "--allow-empty", "-m", "b"]
     subprocess.run(["git", "-C", checkout, "-c", "user.name=a", "-c", "user.email=a@b", *commit], check=True)
@@ -62,7 +62,7 @@ def test_without_git_there_is_no_commit_and_nothing_is_dirty(tmp_path: Path, mon
     assert code_version().git is None
 
 
-def test_a_command_that_fails_tells_nothing() -> None:
+def test_failing_command_gives_no_output() -> None:
     assert output_of(sys.executable, "-c", "print(' a ')") == "a"
     assert output_of(sys.executable, "-c", "exit(1)") is None
     assert output_of("no-such-program") is None

@@ -1,4 +1,4 @@
-"""A number can be traced to what measured it."""
+"""The environment of a run names the software and hardware that measured it."""
 
 import platform
 
@@ -19,7 +19,7 @@ def test_the_environment_names_packages_code_and_hardware() -> None:
     assert facts["git"] is None or len(facts["git"].removesuffix("-dirty")) == 40
 
 
-def test_it_holds_plain_values_only_so_that_no_worker_imports_torch_to_read_it() -> None:
+def test_environment_holds_only_plain_values() -> None:
     assert _kinds(environment(torch.device("cpu"), threads=1)) <= {str, int, float, bool, type(None)}
 
 

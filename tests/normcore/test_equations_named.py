@@ -1,4 +1,4 @@
-"""Whoever has a paper beside the code finds what implements each equation, and the number in that place's docstring."""
+"""Every equation of the papers is listed here with its implementation, whose docstring names the number."""
 
 import re
 from importlib import import_module
@@ -13,13 +13,13 @@ PACKAGE = Path(normcore.__file__).parent
 CELLS, NORMS = "normcore.cells", "normcore.norms"
 FISHER, INVARIANCES = "normcore.analyses.fisher_matrices", "normcore.analyses.invariances"
 EQUATIONS = {
-    "LN": {  # as printed in arXiv:1607.06450v1
+    "LN": {  # numbers as printed in arXiv:1607.06450v1
         (1,): f"{FISHER}.normalized",  # the summed inputs of a layer
         (2,): f"{NORMS}.batch_norm.BatchNormLayer",
         (3,): f"{NORMS}.layer_norm.LayerNormalized",
         (4,): f"{CELLS}.rnn.RNN",
-        (5,): f"{FISHER}.outputs",  # the three methods in one form
-        (6, 7): f"{INVARIANCES}.invariances",  # to weights, to one case
+        (5,): f"{FISHER}.outputs",  # the common form of three methods
+        (6, 7): f"{INVARIANCES}.invariances",  # invariance to weights, and to a training case
         (8,): f"{FISHER}.bernoulli_divergence",
         (9,): f"{FISHER}.fisher_matrix",
         (10,): f"{FISHER}.log_partition",
@@ -30,12 +30,12 @@ EQUATIONS = {
         (15, 16): f"{NORMS}.layer_norm.LayerNorm",
         (17, 18, 19, 20, 21, 22): f"{CELLS}.lstm.LSTM",
         (23, 24, 25, 26, 27, 28): f"{CELLS}.gru.GRU",
-        (29, 30, 31): f"{CELLS}.lstm.LSTM",  # DRAW's
+        (29, 30, 31): f"{CELLS}.lstm.LSTM",  # LSTM of DRAW
         (32,): f"{FISHER}.printed_batch_norm_gain_metric",
         (33, 34): f"{FISHER}.gain_metric",
         (35,): f"{FISHER}.projected_gain_metric",
     },
-    "RBN": {  # as numbered in arXiv:1603.09025; multi-line systems take the numbers in between
+    "RBN": {  # numbers as in arXiv:1603.09025; a system of several lines has several numbers
         (1,): f"{CELLS}.rnn.RNN",
         (6, 7, 8): f"{CELLS}.lstm.LSTM",
         (9,): f"{NORMS}.recurrent_batch_norm.BatchNormAtSite",
@@ -67,7 +67,7 @@ def test_numbers_are_read_as_people_write_them() -> None:
     ("paper", "numbers", "place"),
     [(paper, numbers, place) for paper, places in EQUATIONS.items() for numbers, place in places.items()],
 )
-def test_what_implements_an_equation_names_it(paper: str, numbers: tuple[int, ...], place: str) -> None:
+def test_docstring_of_the_implementation_names_its_equation(paper: str, numbers: tuple[int, ...], place: str) -> None:
     assert {(paper, number) for number in numbers} <= named_in(at(place).__doc__ or "")
 
 
@@ -77,7 +77,7 @@ def test_the_table_has_every_equation_of_the_papers() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(PACKAGE.rglob("*.py")), ids=lambda file: str(file.relative_to(PACKAGE)))
-def test_nobody_names_an_equation_that_the_papers_do_not_have(file: Path) -> None:
-    """Comments and the sources of findings, too."""
+def test_every_equation_named_in_the_code_exists_in_the_papers(file: Path) -> None:
+    """This includes comments, and the sources that findings name."""
     numbers = {(paper, n) for paper, places in EQUATIONS.items() for numbers in places for n in numbers}
     assert named_in(file.read_text()) <= numbers

@@ -1,4 +1,4 @@
-"""Footprint of a training, by its sizes: by hand, against what autograd keeps, and which size matters most."""
+"""Footprint of a training equals hand computations, bounds what autograd saves, and blames the right size."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def spec_of(task: str, profile: str = "smoke", options: dict[str, Any] | None = 
     return spec
 
 
-def test_an_lstm_by_hand() -> None:
+def test_footprint_of_an_lstm_equals_the_hand_computation() -> None:
     spec = spec_of(
         "permuted_digits",
         model={"cell": "lstm", "hidden_size": 10, "first_state": "zeros", "first_cell": "zeros", "cell_bias": False},
@@ -49,7 +49,7 @@ def test_an_lstm_by_hand() -> None:
         ({"name": "toronto_adam"}, 2),
     ],
 )
-def test_optimizers_keep_so_many_numbers_a_parameter(optimizer: dict[str, Any], kept: int) -> None:
+def test_optimizer_keeps_the_expected_numbers_per_parameter(optimizer: dict[str, Any], kept: int) -> None:
     spec = spec_of("permuted_digits", training={"optimizer": optimizer})
     found = footprint(spec)
     assert found is not None
@@ -66,7 +66,7 @@ def test_optimizers_keep_so_many_numbers_a_parameter(optimizer: dict[str, Any], 
     )
 
 
-def test_float64_takes_twice_as_much() -> None:
+def test_float64_doubles_the_footprint() -> None:
     single, double = (footprint(spec_of("permuted_digits", training={"precision": p})) for p in ("float32", "float64"))
     assert single is not None
     assert double is not None
@@ -77,7 +77,7 @@ def test_float64_takes_twice_as_much() -> None:
     ("task", "kernel"),
     [*((task, "auto") for task in sorted(BENCHMARKS)), ("permuted_digits", "reference"), ("char_lm", "reference")],
 )
-def test_autograd_keeps_at_least_that(task: str, kernel: str, datasets_dir: Path) -> None:
+def test_autograd_saves_at_least_the_estimated_bytes(task: str, kernel: str, datasets_dir: Path) -> None:
     options = {"dataset": "digits"} if task in ("draw", "feedforward") else {}
     spec = spec_of(task, options=options, training={"kernel": kernel})
     kept: dict[int, int] = {}
@@ -102,7 +102,7 @@ def test_autograd_keeps_at_least_that(task: str, kernel: str, datasets_dir: Path
     assert 0 < found.backward * len(examples) / spec.training.batch_size <= seen <= 12 * found.backward, (found, seen)
 
 
-def test_no_batch_is_larger_than_the_data() -> None:
+def test_batch_counts_no_more_examples_than_the_data_has() -> None:
     some, more = (footprint(spec_of("permuted_digits", training={"batch_size": size})) for size in (1197, 10**6))
     assert some == more
     fewer = footprint(spec_of("permuted_digits", options={"examples": 100}, training={"batch_size": 1000}))
@@ -111,13 +111,13 @@ def test_no_batch_is_larger_than_the_data() -> None:
     assert fewer.backward * 1197 == some.backward * 100
 
 
-def test_data_that_is_held_whole_counts() -> None:
+def test_data_held_in_memory_counts() -> None:
     found = footprint(spec_of("permuted_mnist"))
     assert found is not None
     assert found.data == 16 + 60_000 * 784 + 8 + 60_000 + 16 + 10_000 * 784 + 8 + 10_000
 
 
-def test_an_analysis_has_none() -> None:
+def test_analysis_has_no_footprint() -> None:
     assert footprint(resolve({"task": {"name": "invariances"}, "norm": {"method": "none"}})) is None
 
 
@@ -136,7 +136,9 @@ def test_an_analysis_has_none() -> None:
         ("skip_thoughts", {"options": {"vocabulary": 10**9}}, ("task", "vocabulary")),
     ],
 )
-def test_the_size_that_matters_most_is_to_blame(task: str, parts: dict[str, Any], field: tuple[str, ...]) -> None:
+def test_size_that_matters_most_is_blamed_for_the_excess(
+    task: str, parts: dict[str, Any], field: tuple[str, ...]
+) -> None:
     spec = spec_of(task, **parts)
     found = footprint(spec)
     assert found is not None
@@ -156,12 +158,12 @@ def test_the_size_that_matters_most_is_to_blame(task: str, parts: dict[str, Any]
     assert total(blamed.most) <= bound < total(blamed.most + 1)
 
 
-def test_where_nothing_fits_no_size_is_named() -> None:
+def test_excess_names_no_size_if_nothing_fits() -> None:
     assert excess(spec_of("permuted_digits"), 1000, "cpu").most is None
     assert isinstance(excess(spec_of("permuted_digits"), 1000, "cpu"), Excess)
 
 
-def test_on_a_gpu_python_and_torch_take_nothing() -> None:
+def test_footprint_on_a_gpu_leaves_out_python_and_torch() -> None:
     found = footprint(spec_of("permuted_mnist"))
     assert found is not None
     assert found.on("cuda") == found.weights + found.gradients + found.optimizer + found.backward + found.data
@@ -172,7 +174,7 @@ def test_on_a_gpu_python_and_torch_take_nothing() -> None:
     assert excess(spec, needed.on("cpu") - 1, "cpu").most == excess(spec, needed.on("cuda") - 1, "cuda").most == 4095
 
 
-def test_evaluations_have_a_bound() -> None:
+def test_too_many_evaluations_are_refused() -> None:
     steps = {"max_steps": 1_000_000, "eval_every": 10}
     assert spec_of("permuted_digits", training=steps).max_steps == 1_000_000
     with pytest.raises(InvalidSpec) as refused:

@@ -20,7 +20,7 @@ def test_orthogonal_matrices_span_all_gates(cell: str) -> None:
 
 
 @pytest.mark.parametrize("cell", CANDIDATE)
-def test_the_identity_is_in_the_candidates_block_alone(cell: str) -> None:
+def test_identity_is_only_in_the_block_of_the_candidate(cell: str) -> None:
     torch.manual_seed(0)
     network = recurrent(cell, 3, 6, recurrent_init="identity")
     blocks = network.get_parameter("cells.0.weight_hh").detach().view(-1, 6, 6)
@@ -41,7 +41,7 @@ def test_the_seed_decides_the_weights() -> None:
 
 @pytest.mark.parametrize("method", ["layer_norm", "rms_norm"])
 @pytest.mark.parametrize(("cell", "usual"), [("rnn", 0.0), ("lstm", 1.0), ("gru", 0.0)])
-def test_a_method_may_spread_the_initial_bias(cell: str, usual: float, method: str) -> None:
+def test_method_can_spread_the_initial_bias(cell: str, usual: float, method: str) -> None:
     torch.manual_seed(0)
     network = recurrent(cell, 3, 200, norm={"method": method, "bias_init": 0.1})
     bias = network.get_parameter("cells.0.bias").detach()
@@ -53,7 +53,7 @@ def test_a_method_may_spread_the_initial_bias(cell: str, usual: float, method: s
     assert off.abs().mean() == pytest.approx(0.05, abs=0.006)
 
 
-def test_without_spread_the_generator_is_left_alone() -> None:
+def test_generator_is_unchanged_without_spread() -> None:
     states = []
     for spread in (0.0, 0.1):
         torch.manual_seed(0)
@@ -68,7 +68,7 @@ def test_without_spread_the_generator_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("cell", "gates", "identity"), [("lstm", "ifgo", "if"), ("gru", "rzn", "rzn"), ("lstm", "ifgo", "")]
 )
-def test_the_identity_may_be_in_any_blocks(cell: str, gates: str, identity: str) -> None:
+def test_identity_can_be_in_any_blocks(cell: str, gates: str, identity: str) -> None:
     torch.manual_seed(0)
     network = recurrent(cell, 3, 6, recurrent_init="identity", identity_gates=tuple(identity))
     blocks = network.get_parameter("cells.0.weight_hh").detach().view(-1, 6, 6)
@@ -78,7 +78,7 @@ def test_the_identity_may_be_in_any_blocks(cell: str, gates: str, identity: str)
 
 
 @pytest.mark.parametrize("cell", CANDIDATE)
-def test_uniform_is_torchs_own_but_for_the_forget_gate(cell: str) -> None:
+def test_uniform_weights_equal_torch_except_the_bias_of_the_forget_gate(cell: str) -> None:
     torch.manual_seed(0)
     built = recurrent(cell, 50, 100, recurrent_init="uniform").cells[0]
     theirs = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[cell](50, 100)
@@ -97,7 +97,7 @@ def test_uniform_is_torchs_own_but_for_the_forget_gate(cell: str) -> None:
 
 
 @pytest.mark.parametrize(("cell", "gates"), [("rnn", 1), ("lstm", 4), ("gru", 3)])
-def test_each_gates_block_may_be_orthogonal_by_itself(cell: str, gates: int) -> None:
+def test_blocks_of_gates_can_be_orthogonal_separately(cell: str, gates: int) -> None:
     torch.manual_seed(0)
     built = recurrent(cell, 50, 30, recurrent_init="orthogonal_blocks").cells[0]
     weight_ih, weight_hh = built.get_parameter("weight_ih").detach(), built.get_parameter("weight_hh").detach()

@@ -1,4 +1,4 @@
-"""The terms of a variational bound against quadrature and by hand."""
+"""Terms of a variational bound equal quadratures and hand computations."""
 
 import math
 
@@ -10,7 +10,7 @@ from normcore.losses import bernoulli_cross_entropy, kl_to_standard_normal
 
 
 def test_the_divergence_is_the_integral() -> None:
-    """Summed over two latent numbers; the trapezoid rule is exact to rounding where densities vanish at both ends."""
+    """It is summed over two latent numbers. The trapezoid rule is exact if densities vanish at both ends."""
     mean, std = [0.7, -0.3], [0.5, 1.8]
     grid = np.linspace(-40, 40, 400_001)
     total = 0.0
@@ -21,14 +21,14 @@ def test_the_divergence_is_the_integral() -> None:
     assert measured.item() == pytest.approx(total, rel=1e-6)
 
 
-def test_the_divergence_of_a_deviation_too_small_for_a_float() -> None:
+def test_divergence_is_right_for_a_deviation_too_small_for_a_float() -> None:
     log_std = torch.tensor([[-120.0]], requires_grad=True)
     divergence = kl_to_standard_normal(torch.zeros(1, 1), log_std)
     assert divergence.item() == pytest.approx(119.5)
     assert torch.autograd.grad(divergence.sum(), log_std)[0].item() == pytest.approx(-1)
 
 
-def test_a_pixel_costs_minus_the_log_of_its_probability() -> None:
+def test_cost_of_a_pixel_is_minus_the_log_of_its_probability() -> None:
     logits, x = torch.tensor([[2.0, -1.0, 30.0]]).double(), torch.tensor([[1.0, 1.0, 0.0]]).double()
     p = 1 / (1 + np.exp(-logits.numpy()))
     expected = -np.log(np.where(x.numpy() > 0, p, 1 - p)).sum()

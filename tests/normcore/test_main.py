@@ -1,4 +1,4 @@
-"""``python -m normcore`` prints a run as lines of JSON, and errors as one line."""
+"""``python -m normcore`` prints a run as lines of JSON, and an error as one line."""
 
 import json
 import subprocess
@@ -46,7 +46,7 @@ def test_every_seed_of_the_spec_is_run_and_its_events_printed(spec: Path) -> Non
     assert len(events[1]["seconds"]) == len(events[4]["timing"]["probe"]) == TIMES
 
 
-def test_a_seed_on_the_command_line_goes_before_the_specs(spec: Path) -> None:
+def test_seed_of_the_command_line_replaces_the_seeds_of_the_spec(spec: Path) -> None:
     lines = normcore(spec, "--seed", "9", "--device", "cpu", "--threads", "1").stdout.splitlines()
     assert {json.loads(line)["seed"] for line in lines} == {9}
 
@@ -63,7 +63,7 @@ def test_a_seed_on_the_command_line_goes_before_the_specs(spec: Path) -> None:
         ("task: [", "is neither YAML nor JSON"),
     ],
 )
-def test_an_error_is_one_line_and_exit_code_2(
+def test_error_is_printed_on_one_line_with_exit_code_2(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "spec.yaml"
@@ -75,7 +75,7 @@ def test_an_error_is_one_line_and_exit_code_2(
     assert message in said.err
 
 
-def test_a_text_of_one_character_is_an_error_of_its_field(
+def test_text_of_one_character_is_reported_at_its_field(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "same.txt").write_text("x" * 5000)
@@ -87,7 +87,7 @@ def test_a_text_of_one_character_is_an_error_of_its_field(
     assert capsys.readouterr().err == f"error: task.file: {told}\n"
 
 
-def test_a_spec_that_is_not_there_is_an_error_too(tmp_path: Path) -> None:
+def test_missing_spec_is_printed_on_one_line_with_exit_code_2(tmp_path: Path) -> None:
     done = normcore(tmp_path / "none.yaml")
     assert done.returncode == 2
     assert "none.yaml" in done.stderr

@@ -21,7 +21,7 @@ print((mapped() - before) // 2**20)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
 @pytest.mark.parametrize(("keep", "stays"), [("keep_freed_memory()", True), ("", False)])
-def test_freed_memory_stays(keep: str, stays: bool) -> None:
+def test_freed_memory_is_kept_only_when_asked_for(keep: str, stays: bool) -> None:
     code = ALLOCATE_AND_FREE.format(keep=keep)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (int(done.stdout) >= 15) is stays

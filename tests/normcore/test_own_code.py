@@ -1,4 +1,4 @@
-"""Digests of a spec's own parts: they change with the code of these parts, and with no other."""
+"""Digests of the parts of a spec change with the code of these parts, and with no other code."""
 
 import shutil
 import sys
@@ -19,14 +19,14 @@ SPEC: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"},
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the project's sources, in which modules are looked for."""
+    """Copy of the project's sources that digests are computed from."""
     copy = tmp_path / "normcore"
     shutil.copytree(Path(normcore.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(normcore.__spec__, "submodule_search_locations", [str(copy)])
     return copy
 
 
-def test_a_run_of_a_training_tells_four_parts_and_one_of_an_analysis_those_it_has() -> None:
+def test_training_has_digests_of_four_parts_and_analysis_of_its_own_parts() -> None:
     assert parts_of(resolve(SPEC)).keys() == {"norm", "model", "task", "optimizer"}
     analysis = resolve({"task": {"name": "invariances"}, "norm": {"method": "rms_norm"}})
     assert parts_of(analysis).keys() == {"norm", "task"}
@@ -48,7 +48,7 @@ def test_a_run_of_a_training_tells_four_parts_and_one_of_an_analysis_those_it_ha
         ("training/loop.py", set()),
     ],
 )
-def test_an_edit_changes_the_digest_of_the_parts_that_it_is_of(project: Path, file: str, changed: set[str]) -> None:
+def test_edit_changes_only_the_digests_of_its_parts(project: Path, file: str, changed: set[str]) -> None:
     before, one = parts_of(resolve(SPEC)), present_code(resolve(SPEC))
     with (project / file).open("a") as module:
         module.write("EDITED = True\n")
@@ -64,7 +64,7 @@ def test_a_comment_changes_no_digest(project: Path) -> None:
     assert parts_of(resolve(SPEC)) == before
 
 
-def test_the_environment_tells_the_digest_that_the_present_code_has() -> None:
+def test_environment_has_the_digest_of_the_present_code() -> None:
     code = code_of(resolve(SPEC))
     assert own_code.own_code({"code": code}) == present_code(resolve(SPEC))
     assert own_code.own_code({"torch": "2.9"}) is None
@@ -80,7 +80,7 @@ def test_every_tag_has_a_digest_of_its_own() -> None:
 
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A package with a method, as a user has it."""
+    """Package with a method, like one of a user."""
     package = tmp_path / "own_method"
     package.mkdir()
     (package / "__init__.py").write_text(
@@ -100,7 +100,7 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("own_method", None)
 
 
-def test_a_package_of_a_users_own_is_all_of_its_modules(plug_in: Path) -> None:
+def test_digest_of_a_plug_in_covers_all_modules_of_its_package(plug_in: Path) -> None:
     from own_method import OwnNorm  # type: ignore[import-not-found]
 
     def digest() -> str | None:
@@ -115,7 +115,7 @@ def test_a_package_of_a_users_own_is_all_of_its_modules(plug_in: Path) -> None:
     assert len({first, second, digest()}) == 3
 
 
-def test_edited_options_are_noticed_and_a_touched_file_is_not(project: Path) -> None:
+def test_edited_options_change_the_digest_and_a_touched_file_does_not(project: Path) -> None:
     loaded, options = LoadedOptions(), project / "spec/methods/rms_norm.py"
     assert loaded.edited(resolve(SPEC)) == {}
     options.write_text("# for nobody\n" + options.read_text())

@@ -1,4 +1,4 @@
-"""The reference kernel is timed and leaves nothing behind."""
+"""The probe times the reference kernel and has no side effects."""
 
 from statistics import median
 
@@ -10,7 +10,7 @@ from tests.hog import hog, one_core
 CPU = torch.device("cpu")
 
 
-def test_no_generator_moves_and_no_thread_is_added() -> None:
+def test_probe_leaves_generators_and_threads_unchanged() -> None:
     before, threads = torch.get_rng_state(), torch.get_num_threads()
     seconds = probe(CPU)
     assert len(seconds) == TIMES
@@ -19,8 +19,8 @@ def test_no_generator_moves_and_no_thread_is_added() -> None:
     assert torch.get_num_threads() == threads
 
 
-def test_a_hog_on_its_core_is_seen() -> None:
-    """The least time is that of a quiet moment, whatever else runs here; a hog takes half of every one."""
+def test_busy_process_on_the_same_core_raises_the_least_time() -> None:
+    """The least time is from a quiet moment, whatever else runs here. A hog takes half of the core all the time."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

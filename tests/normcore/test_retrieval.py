@@ -1,4 +1,4 @@
-"""Recall and mean rank against counting by hand, and at what is known in advance."""
+"""Recall and mean rank equal those counted by hand, and known values of special cases."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from normcore.retrieval import caption_ranks, image_ranks, scores
 
 
 def ranks_by_hand(energies: np.ndarray, per_image: int) -> tuple[list[int], list[int]]:
-    """Ranks of each caption's image, and of each image's best caption."""
+    """Count the rank of each caption's image, and the rank of each image's best caption."""
     captions, images = energies.shape
     of_images = [1 + sum(energies[c] < energies[c, c // per_image]) for c in range(captions)]
     of_captions = []
@@ -18,7 +18,7 @@ def ranks_by_hand(energies: np.ndarray, per_image: int) -> tuple[list[int], list
     return of_images, of_captions
 
 
-def test_random_energies_put_the_image_in_the_middle() -> None:
+def test_random_energies_give_ranks_in_the_middle() -> None:
     energies = torch.rand(5000, 1000, generator=torch.Generator().manual_seed(0))
     found = scores(image_ranks(energies), [10])
     assert found["mean_rank"] == pytest.approx(500.5, abs=5 * 288.7 / 5000**0.5)  # uniform over 1 ... 1000
@@ -26,7 +26,7 @@ def test_random_energies_put_the_image_in_the_middle() -> None:
 
 
 @pytest.mark.parametrize("per_image", [1, 3, 5])
-def test_ranks_are_those_that_one_counts(per_image: int) -> None:
+def test_ranks_equal_those_counted_by_hand(per_image: int) -> None:
     energies = np.random.RandomState(0).rand(12 * per_image, 12)
     of_images, of_captions = ranks_by_hand(energies, per_image)
     assert image_ranks(torch.from_numpy(energies)).tolist() == of_images
@@ -38,7 +38,7 @@ def test_scores_are_shares_of_ranks_and_their_mean() -> None:
 
 
 @pytest.mark.parametrize("where", [(slice(None), slice(None)), (3, 1), (slice(None), 1), (3, slice(None))])
-def test_what_is_no_number_is_never_found_and_hides_what_it_stands_for(where: tuple[slice | int, slice | int]) -> None:
+def test_nan_energies_get_the_last_rank_and_hide_no_other_match(where: tuple[slice | int, slice | int]) -> None:
     energies = 1 - torch.eye(4).repeat_interleave(2, 0)
     energies[where] = torch.nan
     own = torch.arange(8) // 2
@@ -49,12 +49,12 @@ def test_what_is_no_number_is_never_found_and_hides_what_it_stands_for(where: tu
     assert caption_ranks(energies)[unknown].ge(7).all()
 
 
-def test_a_model_that_answers_the_same_to_all_is_last() -> None:
+def test_model_with_equal_energies_gets_the_last_ranks() -> None:
     same = torch.zeros(50, 10)
     assert image_ranks(same).tolist() == [10] * 50
     assert caption_ranks(same).tolist() == [46] * 10
 
 
-def test_captions_that_cannot_be_shared_out_are_an_error() -> None:
+def test_captions_that_images_do_not_divide_are_refused() -> None:
     with pytest.raises(ValueError, match="for each of 3 images, received 7 captions"):
         image_ranks(torch.zeros(7, 3))

@@ -1,4 +1,4 @@
-"""A training is probed as it begins and as it ends; an analysis is not."""
+"""A training is probed at its beginning and at its end. An analysis is not probed."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def test_the_first_probe_comes_after_the_first_update_and_the_second_with_the_en
     assert sum(probed.seconds) > end.timing.training, "no probe is training"
 
 
-def test_what_goes_on_from_its_last_update_is_probed_all_the_same() -> None:
+def test_run_resumed_after_its_last_update_is_probed_at_its_end() -> None:
     for event in run(resolve(SPEC), 0):
         if isinstance(event, Stepped) and event.step == 3:
             kept = event.checkpoint()

@@ -1,4 +1,4 @@
-"""A run's randomness is its own."""
+"""The random numbers of a run depend on its seed only, and a run leaves the generators unchanged."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from normcore.seeding import derived_seed, deterministic, reproducible
 CPU = torch.device("cpu")
 
 
-def test_afterwards_everything_is_as_before() -> None:
+def test_state_is_restored_after_the_context() -> None:
     threads = torch.get_num_threads()
     before = torch.get_rng_state()
     with reproducible(0, CPU, threads + 1):
@@ -20,15 +20,15 @@ def test_afterwards_everything_is_as_before() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_vanished_numbers_are_nothing_inside_alone() -> None:
+def test_subnormal_numbers_are_flushed_to_0_only_inside_the_context() -> None:
     vanished = torch.full((1000,), 1e-20)
     with reproducible(0, CPU, 1):
         assert (vanished * vanished == 0).all()
     assert (vanished * vanished > 0).all()
 
 
-def test_new_memory_is_not_filled_inside_alone() -> None:
-    """Deterministic algorithms would fill it, with NaN, at a cost."""
+def test_new_memory_is_left_unfilled_only_inside_the_context() -> None:
+    """Deterministic algorithms would otherwise fill new memory with NaN, which takes time."""
     before = deterministic.fill_uninitialized_memory
     with reproducible(0, CPU, 1):
         assert not deterministic.fill_uninitialized_memory
@@ -44,7 +44,7 @@ def test_the_seed_decides_all_numbers() -> None:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_everything_is_as_before_after_an_exception_too() -> None:
+def test_state_is_restored_after_an_exception() -> None:
     before = torch.get_rng_state()
     with pytest.raises(ZeroDivisionError), reproducible(0, CPU, 1):
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""Digests of source files change with the code in them, and with nothing else."""
+"""Digests of source files change only with the code in the files."""
 
 import os
 from pathlib import Path
@@ -54,12 +54,12 @@ def test_code_has_no_comments_docstrings_and_blank_lines() -> None:
         (b'NAME = "# no comment"', b'NAME = """# no\n\ncomment"""'),
     ],
 )
-def test_whatever_python_reads_is_code(before: bytes, after: bytes) -> None:
+def test_code_differs_after_any_change_that_python_reads(before: bytes, after: bytes) -> None:
     assert code_in(CODE.replace(before, after)) != code_in(CODE)
 
 
 def test_a_form_feed_and_other_separators_move_no_comment_to_another_line() -> None:
-    """``str.splitlines`` also splits at them; Python does not."""
+    """``str.splitlines`` also splits at these characters; Python does not."""
     source = 'A = "\x0c \x85 \u2028"\nSCALE = 2.0\n# of everything\nB = 1\n'
     assert code_in(source.encode()) != code_in(source.replace("2.0", "3.0").encode())
     assert b"everything" not in code_in(source.encode())
@@ -75,12 +75,12 @@ def test_a_form_feed_and_other_separators_move_no_comment_to_another_line() -> N
         (b"\n", b"\r\n"),
     ],
 )
-def test_comments_docstrings_and_line_ends_are_no_code(before: bytes, after: bytes) -> None:
+def test_comments_docstrings_and_line_ends_are_not_code(before: bytes, after: bytes) -> None:
     assert code_in(CODE.replace(before, after)) == code_in(CODE)
 
 
 @pytest.mark.parametrize("source", [b"def broken(:\n", b"\xff\xfe", b"a = '''open\n", b"def f(): 'one line'\n"])
-def test_what_is_not_python_and_a_docstring_in_a_line_of_code_stay(source: bytes) -> None:
+def test_invalid_python_and_docstrings_on_a_line_with_code_stay(source: bytes) -> None:
     assert code_in(source).strip() == source.strip()
 
 
@@ -100,7 +100,7 @@ def test_a_file_is_read_again_once_its_time_or_size_changes(tmp_path: Path) -> N
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on the path with a package, a module, and a package within a namespace."""
+    """Folder on the path with a package, a module, and a package within a namespace."""
     for file in ("own/__init__.py", "own/deep/layers.py", "own/__pycache__/x.py", "own/.git/y.py", "own/data.npy"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("raise RuntimeError('is imported')\n")
@@ -133,7 +133,7 @@ def test_a_module_outside_a_package_is_its_own_file(site: Path, module: str, nam
     assert sorted(source.name for source in sources_of_package(module)) == names
 
 
-def test_linked_folders_are_followed_and_a_circle_of_links_ends(site: Path) -> None:
+def test_linked_folders_are_followed_without_an_endless_cycle(site: Path) -> None:
     (site / "elsewhere").mkdir()
     (site / "elsewhere" / "kernel.py").write_text("A = 1\n")
     (site / "own" / "linked").symlink_to(site / "elsewhere")

@@ -1,4 +1,4 @@
-"""A target is reached where a curve first holds it."""
+"""A target is reached at the first evaluation from which the curve holds it."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ values = st.lists(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9]), max_size=12)
 
 
 def time(values: list[float], target: float = 0.5, direction: Direction = "maximize", k: int = 2) -> Time:
-    """Evaluations every 20 updates of 2 seconds."""
+    """Time to target for evaluations every 20 updates, at 2 seconds per update."""
     aim = Aim(target, direction, k)
     for c, value in enumerate(values, 1):
         aim.note(Point(20 * c, value, 40.0 * c))
@@ -19,7 +19,7 @@ def time(values: list[float], target: float = 0.5, direction: Direction = "maxim
 
 
 @given(values, st.integers(1, 3))
-def test_it_counts_from_the_first_of_k_evaluations_that_hold_it(values: list[float], k: int) -> None:
+def test_time_counts_to_the_first_of_k_evaluations_that_hold_the_target(values: list[float], k: int) -> None:
     starts = [c for c in range(len(values) - k + 1) if all(value >= 0.5 for value in values[c : c + k])]
     below = [c for c, value in enumerate(values) if value < 0.5]
     got = time(values, k=k)
@@ -34,12 +34,12 @@ def test_it_counts_from_the_first_of_k_evaluations_that_hold_it(values: list[flo
 
 
 @given(values)
-def test_what_is_to_be_minimized_is_the_same_turned_over(values: list[float]) -> None:
+def test_minimized_metric_gives_the_time_of_the_negated_metric(values: list[float]) -> None:
     assert time([-value for value in values], -0.5, "minimize") == time(values)
 
 
 @given(values, st.lists(st.floats(-9, 9), max_size=5))
-def test_what_comes_after_it_was_reached_changes_nothing(values: list[float], later: list[float]) -> None:
+def test_evaluations_after_the_target_was_reached_change_nothing(values: list[float], later: list[float]) -> None:
     if (got := time(values)).reached:
         assert time([*values, *later]) == got
 

@@ -49,7 +49,7 @@ def network(cell: str = "lstm", norm: dict[str, object] | None = None, inputs: i
     ],
 )
 def test_1_the_first_update_moves_every_coordinate_alike(options: Optimizer, factor: float) -> None:
-    """Factors: lr / sqrt(1 - decay); lr; and lr 0.1 / sqrt(0.001) times the code's own factor of 1.11."""
+    """The factors are lr / sqrt(1 - decay); lr; and lr 0.1 / sqrt(0.001) times the factor 1.11 of the authors' code."""
     gradient = torch.tensor([3.0, -2e-3, 50.0], dtype=torch.float64)
     parameter = nn.Parameter(torch.zeros(3, dtype=torch.float64))
     optimizer = optimizers.build(options, [parameter])
@@ -71,8 +71,8 @@ def test_2_statistics_of_one_full_batch_reproduce_training_on_it(cell: str) -> N
 
 
 @each_cell
-def test_3_one_example_repeated_leaves_batch_norm_its_shifts_and_layer_norm_as_it_is(cell: str) -> None:
-    """Biases that reach h are zero, o tanh(0) and z h with them."""
+def test_3_repeated_example_leaves_only_the_shifts_of_batch_norm_and_keeps_layer_norm(cell: str) -> None:
+    """The biases that reach h are zero, so o tanh(0) and z h are zero, too."""
     x = torch.randn(4, 1, 3, generator=torch.Generator().manual_seed(1))
     ours = network(cell, BN)
     y, _ = ours(x.expand(4, 6, 3))
@@ -87,7 +87,7 @@ def test_3_one_example_repeated_leaves_batch_norm_its_shifts_and_layer_norm_as_i
 
 
 @pytest.mark.parametrize("site", ["input", "recurrent"])
-def test_4_layer_norm_takes_the_four_gates_together(site: Place) -> None:
+def test_4_layer_norm_normalizes_the_four_gates_together(site: Place) -> None:
     joint = build(LayerNorm(scope="joint", eps=1e-12)).norm(50, site, (4,)).double()
     per_gate = build(LayerNorm(scope="per_gate", eps=1e-12)).norm(50, site, (4,)).double()
     on_different_scales = torch.tensor([5.0, 1.0, 1.0, 0.2]).repeat_interleave(50)
@@ -102,8 +102,8 @@ def test_4_layer_norm_takes_the_four_gates_together(site: Place) -> None:
 
 
 @pytest.mark.parametrize("options", [LayerNorm(), RecurrentBatchNorm()], ids=lambda o: o.method)
-def test_5_the_cell_is_carried_raw(options: LayerNorm | RecurrentBatchNorm) -> None:
-    """The gain of the read-out changes h', never c'."""
+def test_5_cell_is_carried_unnormalized(options: LayerNorm | RecurrentBatchNorm) -> None:
+    """The gain of the read-out changes h' and never c'."""
     torch.manual_seed(0)
     cell = LSTM(LSTMOptions(hidden_size=5), 3, build(options))
     term, state = cell.input_term(torch.randn(1, 4, 3), 0)[0], LSTMState(torch.randn(4, 5), torch.randn(4, 5))
@@ -115,8 +115,8 @@ def test_5_the_cell_is_carried_raw(options: LayerNorm | RecurrentBatchNorm) -> N
     assert not torch.allclose(after.h, before.h)
 
 
-def test_6_beyond_the_longest_training_length_the_last_steps_statistics_serve() -> None:
-    """T = 200 with 99 known steps equals 200 steps known, those beyond the 99th tiled."""
+def test_6_statistics_of_the_last_step_are_used_beyond_the_training_length() -> None:
+    """A sequence of 200 steps with 99 known steps equals one with 200 known steps, where step 99 is repeated."""
     ours, tiled = network(norm=BN), network(norm=BN)
     with torch.no_grad(), population_statistics(ours):
         ours(torch.randn(99, 8, 3))
@@ -132,9 +132,9 @@ def test_6_beyond_the_longest_training_length_the_last_steps_statistics_serve() 
 
 
 def loss_of_the_reader(norm: dict[str, object], everywhere: bool, padding: int) -> float:
-    """Loss of a passage whose states are projected, on every row or on normalized ones, summed without the padding.
+    """Compute the loss of projected states of a passage, summed without the padding.
 
-    BN-everywhere normalizes the projections of all states of the batch as rows of one, padding included.
+    With ``everywhere``, batch norm normalizes the projections of all states of the batch together, padding included.
     """
     passage = network(norm=norm).double()
     projection = nn.Linear(5, 4, bias=False).double()
@@ -149,21 +149,21 @@ def loss_of_the_reader(norm: dict[str, object], everywhere: bool, padding: int) 
 
 
 @pytest.mark.parametrize("norm", [{"method": "none"}, BN, LN], ids=lambda norm: norm["method"])
-def test_7_fully_masked_steps_change_the_loss_of_batch_norm_everywhere_alone(norm: dict[str, object]) -> None:
+def test_7_masked_steps_change_the_loss_only_with_batch_norm_everywhere(norm: dict[str, object]) -> None:
     assert loss_of_the_reader(norm, False, padding=5) == pytest.approx(loss_of_the_reader(norm, False, 0), abs=1e-12)
     assert abs(loss_of_the_reader(norm, True, padding=5) - loss_of_the_reader(norm, True, padding=0)) > 1e-3
 
 
-def test_8_retrieval_is_perfect_with_identity_energies_and_in_the_middle_with_random_ones() -> None:
+def test_8_ranks_are_1_for_identity_energies_and_in_the_middle_for_random_energies() -> None:
     known = -torch.eye(1000)
     assert image_ranks(known).eq(1).all()
     assert caption_ranks(known).eq(1).all()
     random = torch.rand(5000, 1000, generator=torch.Generator().manual_seed(0))
     mean = image_ranks(random).double().mean().item()
-    assert mean == pytest.approx(500.5, abs=5 * 288.7 / 5000**0.5)  # uniform on 1 ... 1000
+    assert mean == pytest.approx(500.5, abs=5 * 288.7 / 5000**0.5)  # ranks are uniform over 1 ... 1000
 
 
-def test_9_a_standard_normal_costs_nothing_and_an_empty_canvas_543_nats() -> None:
+def test_9_standard_normal_costs_0_and_an_empty_canvas_543_nats() -> None:
     assert not kl_to_standard_normal(torch.zeros(3, 100), torch.zeros(3, 100)).any()
     write = nn.Linear(256, 784)
     nn.init.zeros_(write.weight)
@@ -180,30 +180,30 @@ def parameters(*modules: nn.Module, without: tuple[str, ...] = ()) -> int:
 
 
 def pixel_classifier(method: str) -> int:
-    """RBN section 5.1."""
+    """Count the parameters of the classifier of RBN section 5.1."""
     spec = training_spec({"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": method}})
     return parameters(SequenceClassifier(Recurrent(recurrent_model(spec.model), 1, spec.norm), 10))
 
 
 def ptb(method: str) -> int:
-    """RBN section 5.2."""
+    """Count the parameters of the language model of RBN section 5.2."""
     spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}, "norm": {"method": method}})
     return parameters(LanguageModel(Recurrent(recurrent_model(spec.model), 50, spec.norm), 50))
 
 
 def text8(method: str) -> int:
-    """RBN section 5.3: 27 symbols, 2000 units."""
+    """Count the parameters of the language model of RBN section 5.3: 27 symbols, 2000 units."""
     return parameters(LanguageModel(recurrent("lstm", 27, 2000, norm={"method": method}), 27))
 
 
 def skip_thoughts(method: str) -> int:
-    """LN section 6.3: an encoder and two decoders of 2400, around embeddings and a softmax of 20,000 words."""
+    """Count the parameters of LN section 6.3: encoder and decoders of 2400, embeddings and softmax of 20,000 words."""
     grus = [recurrent("gru", 620, 2400, norm={"method": method}, first_state="zeros") for _ in range(3)]
     return parameters(*grus, nn.Embedding(20_000, 620), nn.Linear(2400, 20_000))
 
 
 def draw(method: str) -> int:
-    """LN section 6.4 and Gregor et al. 2015, Table 3: encoder, decoder, and the linear maps between them."""
+    """Count the parameters of LN section 6.4 and Gregor et al. 2015, Table 3: encoder, decoder, and linear maps."""
     norm = {"method": method, **({"sites": ["cell"]} if method == "layer_norm" else {})}
     plain: dict[str, Any] = {"first_state": "zeros", "first_cell": "zeros", "cell_bias": False}
     lstms = [recurrent("lstm", size, 256, norm=norm, **plain) for size in (264, 100)]
@@ -212,7 +212,7 @@ def draw(method: str) -> int:
 
 
 def multilayer_perceptron(method: str) -> int:
-    """LN section 6.6: gain and shift on both hidden layers."""
+    """Count the parameters of LN section 6.6, with gain and shift in both hidden layers."""
     norms = [build(NoNorm() if method == "none" else LayerNorm()).layer((1000,)) for _ in range(2)]
     return parameters(nn.Linear(784, 1000), nn.Linear(1000, 1000), nn.Linear(1000, 10), *norms)
 
@@ -235,6 +235,6 @@ def multilayer_perceptron(method: str) -> int:
         (multilayer_perceptron, "layer_norm", 1_796_010 + 4_000),
     ],
 )
-def test_10_parameters_are_as_many_as_the_papers(model: Callable[[str], int], method: str, count: int) -> None:
+def test_10_number_of_parameters_equals_the_papers(model: Callable[[str], int], method: str, count: int) -> None:
     with torch.device("meta"):
         assert model(method) == count

@@ -1,4 +1,4 @@
-"""The artifacts of a run become the model that it tested, or are refused."""
+"""The model that a run tested is loaded from its artifacts; damaged or wrong artifacts are refused."""
 
 import io
 import sys
@@ -18,11 +18,11 @@ from normcore.trained_model import Trained, load
 from normcore.training.loop import train
 from tests.normcore.training_specs import recurrent_model
 
-THIS = Path(__file__)  # the text that language models are trained on here
+THIS = Path(__file__)  # language models are trained on this text here
 
 
 def finished(task: str, method: str, **training: Any) -> Finished:
-    """Two updates of a model of four units."""
+    """Train a model of four units for two updates."""
     text = {"corpus": "file", "file": THIS.name, "sequence_length": 5, "valid_chars": 60, "test_chars": 60}
     spec = resolve(
         {
@@ -46,7 +46,7 @@ def content() -> bytes:
 @pytest.mark.parametrize("method", ["none", "recurrent_batch_norm", "weight_norm"])
 @pytest.mark.parametrize("task", ["permuted_digits", "char_lm"])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_it_is_the_model_that_the_run_tested(task: str, method: str, precision: str) -> None:
+def test_loaded_model_gives_the_test_values_of_its_run(task: str, method: str, precision: str) -> None:
     run = finished(task, method, precision=precision)
     trained = load(run.model(), THIS.parent)
     assert not trained.model.training
@@ -57,19 +57,19 @@ def test_it_is_the_model_that_the_run_tested(task: str, method: str, precision: 
     assert tested[run.result.metric] == run.result.value
 
 
-def test_it_knows_its_spec_and_its_seed(content: bytes) -> None:
+def test_loaded_model_has_its_spec_and_seed(content: bytes) -> None:
     trained = load(content, None)
     assert (trained.spec.task.name, trained.spec.norm.method) == ("permuted_digits", "recurrent_batch_norm")
     assert (recurrent_model(trained.spec.model).hidden_size, trained.spec.training.max_steps, trained.seed) == (4, 2, 3)
 
 
-def test_the_generator_is_left_alone(content: bytes) -> None:
+def test_generator_is_unchanged(content: bytes) -> None:
     before = torch.get_rng_state()
     load(content, None)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_what_fused_kernels_trained_is_loaded_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_trained_by_fused_kernels_loads_without_fused_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     run = finished("permuted_digits", "layer_norm", kernel="fused")
     monkeypatch.setattr(sys.modules["normcore.kernels.cpu.load"], "_forgone", "nobody has built them")
     trained = load(run.model(), None)
@@ -80,7 +80,7 @@ def test_what_fused_kernels_trained_is_loaded_where_there_are_none(monkeypatch: 
 
 
 @pytest.mark.parametrize("kernel", ["fused", "reference"])
-def test_it_runs_as_it_was_trained_where_that_can_be(kernel: str) -> None:
+def test_loaded_model_runs_by_the_kernel_that_trained_it(kernel: str) -> None:
     assert kernel_of(load(finished("permuted_digits", "none", kernel=kernel).model(), None)) == kernel
 
 
@@ -90,7 +90,7 @@ def kernel_of(trained: Trained) -> str:
 
 
 @pytest.mark.parametrize("part", [0, 1, 4, 100, -1000, -1])
-def test_a_torn_model_is_refused(content: bytes, part: int) -> None:
+def test_truncated_model_is_refused(content: bytes, part: int) -> None:
     with pytest.raises(ValueError, match=r"bytes that torch\.load cannot read; use a run's whole model\.pt"):
         load(content[:part], None)
 
@@ -105,7 +105,7 @@ def test_a_weight_with_one_bit_flipped_is_refused(content: bytes) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-def test_whatever_the_bytes_are_they_are_refused_alike() -> None:
+def test_arbitrary_bytes_are_refused_with_the_same_message() -> None:
     """Torch raises an EOFError, IndexError, KeyError, UnicodeDecodeError or struct.error for these."""
     random = np.random.RandomState(0)
     for _ in range(300):
@@ -122,7 +122,7 @@ class WritesAFile:
         return Path.write_text, (self.path, "owned")
 
 
-def test_a_model_that_brings_code_is_refused_without_running_it(tmp_path: Path) -> None:
+def test_model_that_contains_code_is_refused_without_running_it(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot read"):
         load(saved({"spec": WritesAFile(tmp_path / "proof"), "seed": 0, "state_dict": {}}), None)
     assert list(tmp_path.iterdir()) == []
@@ -146,7 +146,7 @@ def test_a_model_without_one_of_its_parts_is_refused(content: bytes, parts: dict
         load(saved([1, 2]), None)
 
 
-def test_a_spec_that_is_none_is_refused(content: bytes) -> None:
+def test_model_with_an_invalid_spec_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r"cannot read the spec of the trained model: (.|\n)*task"):
         load(with_parts(content, spec='{"model": {"cell": "lstm"}}'), None)
 
@@ -166,6 +166,6 @@ def test_weights_of_another_spec_are_refused_by_name(content: bytes, changed: di
         load(with_parts(content, spec=spec.model_dump_json()), None)
 
 
-def test_a_device_that_is_not_here_is_refused(content: bytes) -> None:
+def test_missing_device_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match="there is no device cuda:77 here"):
         load(content, None, "cuda:77")

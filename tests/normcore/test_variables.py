@@ -1,4 +1,4 @@
-"""A misspelt variable is named with the one that was meant, whoever reads it."""
+"""Every program refuses a misspelt variable and names the right variable."""
 
 import pytest
 
@@ -54,7 +54,7 @@ KUBERNETES = (
 
 
 @pytest.mark.parametrize("name", [*sorted(KNOWN), *KUBERNETES, "BIN", "url"])
-def test_a_variable_that_is_read_or_looks_like_none_of_ours_is_let_be(name: str) -> None:
+def test_known_and_unrelated_variables_are_accepted(name: str) -> None:
     check_variables({f"NORMBENCH_{name}": "", "ENCH_URLL": ""})
 
 
@@ -62,11 +62,11 @@ def test_a_variable_that_is_read_or_looks_like_none_of_ours_is_let_be(name: str)
     ("written", "port"),
     [(None, 8000), ("", 8000), ("8100", 8100), ("0", 0), ("65535", 65535), ("tcp://10.0.0.1:8000", 8000)],
 )
-def test_the_port_is_that_of_its_variable_but_for_what_kubernetes_writes_there(written: str | None, port: int) -> None:
+def test_port_is_read_from_its_variable_unless_kubernetes_wrote_an_address(written: str | None, port: int) -> None:
     assert default_port({} if written is None else {"NORMBENCH_PORT": written}) == port
 
 
 @pytest.mark.parametrize("written", ["65536", "-1", "http", "80.5", "８０"])
-def test_a_port_that_is_none_is_refused(written: str) -> None:
+def test_invalid_port_is_refused(written: str) -> None:
     with pytest.raises(WrongVariable, match=rf"NORMBENCH_PORT={written}: expected a port, a number from 0 to 65535"):
         default_port({"NORMBENCH_PORT": written})

@@ -1,4 +1,4 @@
-"""Specs of trainings, for tests that ask for parts which not every spec has."""
+"""Specs narrowed to trainings, for tests that read parts which other specs lack."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 
 def training_spec(written: dict[str, Any]) -> TrainingSpec:
-    """Resolve a spec that is a training."""
+    """Resolve a spec, which must be a training."""
     spec = resolve(written)
     assert isinstance(spec, TrainingSpec)
     return spec
 
 
 def recurrent_model(model: Model | None) -> RecurrentModel:
-    """A spec's model, which is a recurrent network."""
+    """Return a model, which must be a recurrent network."""
     assert isinstance(model, RecurrentModel)
     return model

@@ -1,4 +1,4 @@
-"""An application that a whole module of tests shares, for tests that leave nothing behind or do not mind company."""
+"""An application that all tests of a module share, for tests that store nothing or do not mind stored data."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -15,9 +15,9 @@ from tests.servers import postgres_database
 
 @pytest.fixture(scope="module")
 def shared_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """Client as ``client``, but one for all tests of a module, and on SQLite: most of their questions need no database.
+    """Client like ``client``, but one for all tests of a module, and on SQLite: most of these tests need no database.
 
-    A test whose answer a database has a say in is parametrized with both, by ``indirect``.
+    A test whose answer depends on the database is parametrized with both databases, by ``indirect``.
     """
     data = tmp_path_factory.mktemp("shared")
     if getattr(request, "param", "sqlite") == "sqlite":

@@ -1,4 +1,4 @@
-"""Ask the API as a client would, and look at what it refuses."""
+"""Calls of the API as a client makes them, and checks of refusals."""
 
 from typing import Any
 

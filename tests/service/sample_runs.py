@@ -32,7 +32,7 @@ def written(method: str = "layer_norm", seeds: Sequence[int] = (0,), **parts: An
 
 
 def submitted(db: Database, *args: Any, **parts: Any) -> ExperimentOut:
-    """A stored experiment with its queued runs."""
+    """Store an experiment with its queued runs."""
     body = written(*args, **parts)
     with db.transaction() as session:
         experiment, _ = submission.submit(session, resolve(body), request_digest=digest(body))
@@ -41,7 +41,7 @@ def submitted(db: Database, *args: Any, **parts: Any) -> ExperimentOut:
 
 
 def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LEASE_SECONDS) -> Claim:
-    """The next run, which a worker has taken."""
+    """Claim the next run for a worker."""
     with db.transaction() as session:
         claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id=worker_id, lease_seconds=lease_seconds)
     assert claim is not None
@@ -51,7 +51,7 @@ def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LE
 def begun(
     db: Database, lease: Lease, step: int = 0, resumed_from: int | None = None, code: Mapping[str, Any] | None = None
 ) -> None:
-    """The run's training is under way; ``code`` is what its environment tells, if it tells any."""
+    """Start the run's training. ``code`` are the digests that its environment has; None for none."""
     told = started(step)
     if code is not None:
         told = replace(told, environment={**told.environment, "code": code})
@@ -60,7 +60,7 @@ def begun(
 
 
 def recorded(db: Database, lease: Lease, *measured: Measured, saved: int = 0) -> bool:
-    """These measurements are stored, and a checkpoint if ``saved`` names its step."""
+    """Store these measurements; ``saved`` is the step of a checkpoint that was stored, 0 for none."""
     step, seconds = max((m.step for m in measured), default=0), max((m.seconds for m in measured), default=0.0)
     with db.transaction() as session:
         return lifecycle.record(session, lease, measured, step=step, seconds=seconds, pace=10.0, saved=saved)
@@ -69,14 +69,14 @@ def recorded(db: Database, lease: Lease, *measured: Measured, saved: int = 0) ->
 def finished(
     db: Database, lease: Lease, outcome: Outcome = "completed", *, timing: Timing | None = None, **result: Any
 ) -> None:
-    """The run has succeeded, and counts on its leaderboard; it was alone on its machine unless ``timing`` says else."""
+    """End the run as succeeded, and pool it. It was alone on its machine unless ``timing`` says otherwise."""
     start = Start.of(run_of(db, lease.run_id).environment or {}).probed(QUIET)
     with db.transaction() as session:
         results.finish(session, lease, outcome, result_of(**result), timing or timing_of(), start)
 
 
 def submitted_result(db: Database, method: str = "layer_norm", values: Sequence[float] = (0.5,)) -> SubmittedResult:
-    """A stored result that was measured elsewhere."""
+    """Store a result that was measured elsewhere."""
     body = written(method)
     del body["seeds"]
     body |= {"values": [{"seed": seed, "value": value} for seed, value in enumerate(values)]}
@@ -86,13 +86,13 @@ def submitted_result(db: Database, method: str = "layer_norm", values: Sequence[
 
 
 def submitted_analysis(db: Database, spec: Mapping[str, Any]) -> ExperimentOut:
-    """A stored analysis with its queued run."""
+    """Store an analysis with its queued run."""
     with db.transaction() as session:
         return submission.submit(session, resolve(spec), request_digest=digest(spec))[0]
 
 
 def analysed(db: Database, spec: Mapping[str, Any], *findings: Finding, code: Mapping[str, Any] | None = None) -> str:
-    """The id of a run of this analysis that has ended with these findings."""
+    """Store a run of this analysis that has ended with these findings; return its id."""
     run_id = submitted_analysis(db, spec).runs[0].id
     lease = claimed(db).lease
     assert lease.run_id == run_id
@@ -109,7 +109,7 @@ def analysed(db: Database, spec: Mapping[str, Any], *findings: Finding, code: Ma
 
 
 def failed(db: Database, lease: Lease, error: str = "no such kernel") -> None:
-    """The run has failed."""
+    """End the run as failed."""
     with db.transaction() as session:
         lifecycle.fail(session, lease, error)
 
@@ -141,7 +141,7 @@ def measured(step: int, **values: float) -> Measured:
 
 
 def result_of(**changes: Any) -> Result:
-    """Result of a run; ``values`` are that of its metric alone if the test does not give others."""
+    """Result of a run. By default, ``values`` has only the value of its metric."""
     usual = {
         "metric": "accuracy",
         "value": 0.5,

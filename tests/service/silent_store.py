@@ -1,4 +1,4 @@
-"""A file system that can fall silent: calls of it do not return, as those of a server that hangs."""
+"""A file system that can fall silent: its calls do not return, like those of a server that hangs."""
 
 import threading
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 
 class SilentFileSystem(MemoryFileSystem):  # type: ignore[misc]
-    """File system in memory, under ``silent://``, that does not answer when told so."""
+    """File system in memory, under ``silent://``, that does not answer when a test says so."""
 
     protocol = "silent"
     store: ClassVar[dict[str, Any]] = {}
@@ -16,7 +16,7 @@ class SilentFileSystem(MemoryFileSystem):  # type: ignore[misc]
     answers: ClassVar[threading.Event] = threading.Event()
     answers.set()
 
-    asked: ClassVar[list[str]] = []  # folders
+    asked: ClassVar[list[str]] = []  # folders of which files were asked
 
     def ls(self, *arguments: Any, **options: Any) -> Any:
         self.asked.append(arguments[0])

@@ -131,7 +131,7 @@ def test_a_spec_as_users_write_it_fits_its_schema(
 
 @pytest.mark.parametrize("profile", ["paper", "small", "smoke"])
 @pytest.mark.parametrize("name", [*BENCHMARKS, "invariances", "gradient_flow"])
-def test_a_resolved_spec_fits_the_schema_too(
+def test_a_resolved_spec_fits_the_schema(
     written_spec: jsonschema.Draft202012Validator, name: str, profile: str
 ) -> None:
     for method in ("none", "layer_norm", "recurrent_batch_norm"):
@@ -156,7 +156,7 @@ def test_a_resolved_spec_fits_the_schema_too(
         {"task": {"name": "population_statistics"}},
     ],
 )
-def test_what_the_service_would_refuse_does_not_fit_the_schema(
+def test_a_refused_spec_does_not_fit_the_schema(
     written_spec: jsonschema.Draft202012Validator, spec: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidSpec):
@@ -174,7 +174,7 @@ def test_what_the_service_would_refuse_does_not_fit_the_schema(
         "GET /v1/experiments/a/b",
     ],
 )
-def test_what_is_not_there_is_a_problem_with_status_404(shared_client: TestClient, call: str) -> None:
+def test_an_unknown_address_is_a_problem_with_status_404(shared_client: TestClient, call: str) -> None:
     method, _, path = call.partition(" ")
     answer = shared_client.request(method, path)
     assert answer.status_code == 404
@@ -185,7 +185,7 @@ def test_what_is_not_there_is_a_problem_with_status_404(shared_client: TestClien
 
 
 @pytest.mark.parametrize("call", ["DELETE /v1/experiments", "PUT /v1/runs/run_1", "POST /v1/tasks", "POST /healthz"])
-def test_a_method_that_is_not_allowed_is_a_problem_too(shared_client: TestClient, call: str) -> None:
+def test_a_method_that_is_not_allowed_is_a_problem(shared_client: TestClient, call: str) -> None:
     method, _, path = call.partition(" ")
     answer = shared_client.request(method, path)
     assert answer.status_code == 405
@@ -204,7 +204,9 @@ def test_there_is_documentation_to_read_without_internet(shared_client: TestClie
     assert [shared_client.get(file).status_code for file in files] == [200] * len(files)
 
 
-def test_even_a_defect_is_answered_with_a_problem(shared_client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_of_the_service_is_answered_with_a_problem(
+    shared_client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app: Any = shared_client.app
     monkeypatch.setattr(app.state, "artifacts", None)  # what no deployment can do: a part is missing
     with app.state.db.snapshot() as session:

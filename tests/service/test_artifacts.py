@@ -1,4 +1,4 @@
-"""Files of a run: whole or not at all, wherever the store is."""
+"""Files of a run are stored whole or not at all, in every kind of store."""
 
 import os
 import secrets
@@ -25,7 +25,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     }[request.param]
 
 
-def test_what_is_written_is_read_and_listed_by_name(url: str) -> None:
+def test_written_files_are_read_back_and_listed_by_name(url: str) -> None:
     store = Artifacts(url)
     assert store.list("run_1") == []
     model = os.urandom(3 * CHUNK + 17)
@@ -44,7 +44,7 @@ def test_a_file_where_the_runs_folder_should_be_is_trouble_and_not_an_empty_run(
         Artifacts(str(tmp_path)).list("run_1")
 
 
-def test_writing_again_replaces_and_removing_forgets(url: str) -> None:
+def test_a_second_write_replaces_a_file_and_remove_deletes_it(url: str) -> None:
     store = Artifacts(url)
     store.write("run_1", 1, "checkpoint.pt", b"first, and longer")
     store.write("run_1", 1, "checkpoint.pt", b"second")
@@ -63,7 +63,7 @@ def test_an_empty_file_is_a_file(url: str) -> None:
     assert store.list("run_1") == [Artifact(1, "empty", 0)]
 
 
-def test_what_another_process_wrote_is_seen_at_once(url: str) -> None:
+def test_a_file_of_another_process_is_seen_at_once(url: str) -> None:
     ours, theirs = Artifacts(url), Artifacts(url)
     assert ours.list("run_1") == []
     theirs.write("run_1", 1, "model.pt", b"model")
@@ -93,7 +93,7 @@ def test_figures_lie_in_a_folder_of_their_attempt(url: str) -> None:
         *("figures", "figures/", "figures/..", "figures/.hidden", "figures/a/b", "figures/figures/a", "Figures/a"),
     ],
 )
-def test_a_name_that_no_artifact_has_is_not_found(url: str, name: str) -> None:
+def test_an_unknown_name_is_not_found(url: str, name: str) -> None:
     store = Artifacts(url)
     for refuse in (store.read, store.stream, store.remove):
         with pytest.raises(NotFound):
@@ -137,7 +137,7 @@ def test_processes_that_check_at_the_same_time_do_not_disturb_each_other(tmp_pat
     assert list((tmp_path / "artifacts").iterdir()) == []
 
 
-def test_a_file_is_written_beside_its_place_since_a_move_from_another_disk_can_be_seen_half_done(
+def test_a_file_is_written_in_the_store_and_not_in_the_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such directory"))
@@ -147,7 +147,7 @@ def test_a_file_is_written_beside_its_place_since_a_move_from_another_disk_can_b
     assert [path.name for path in (tmp_path / "artifacts" / "run_1").iterdir()] == ["1.checkpoint.pt"]
 
 
-def test_a_reader_sees_the_old_file_or_the_new_one_and_nothing_between(tmp_path: Path) -> None:
+def test_a_reader_sees_the_old_file_or_the_new_file_but_no_mixture(tmp_path: Path) -> None:
     store = Artifacts(str(tmp_path / "artifacts"))
     contents = [bytes([k]) * 400_000 for k in range(30)]
     store.write("run_1", 1, "checkpoint.pt", contents[0])
@@ -229,14 +229,14 @@ def test_a_file_and_its_folder_are_on_the_disk_before_the_write_returns(tmp_path
     assert done == ["synced artifacts", f"synced {tmp_path.name}", "synced part", "renamed", "synced run_1"]
 
 
-def test_a_folder_that_a_killed_writer_left_is_on_the_disk_too(tmp_path: Path, done: list[str]) -> None:
+def test_a_folder_that_a_killed_writer_left_is_synced_to_the_disk(tmp_path: Path, done: list[str]) -> None:
     (tmp_path / "artifacts" / "run_1").mkdir(parents=True)
     Artifacts(str(tmp_path / "artifacts")).write("run_1", 2, "model.pt", b"x")
     assert done[0] == "synced artifacts"
 
 
 @pytest.mark.parametrize("made", [False, True])
-def test_a_store_is_on_the_disk_once_it_was_checked(tmp_path: Path, done: list[str], made: bool) -> None:
+def test_the_folder_of_a_store_is_on_the_disk_after_its_check(tmp_path: Path, done: list[str], made: bool) -> None:
     store = tmp_path / "data" / "artifacts"
     if made:
         store.mkdir(parents=True)
@@ -274,9 +274,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("bucket")
 @pytest.mark.parametrize("protocol", ["s3", "s3a"])
-def test_the_user_s_settings_of_s3_stay_beside_our_time_limits_and_go_before_them(
-    protocol: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_of_s3_by_the_user_override_our_time_limits(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = {"connect_timeout": 10.0, "read_timeout": 30.0, "retries": {"total_max_attempts": 2}}
     Artifacts(f"{protocol}://bucket/runs")
     assert Bucket.given == {"config_kwargs": limits}

@@ -42,7 +42,7 @@ def api(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.U
 
 @pytest.fixture
 def patient_api(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> httpx.URL:
-    """One that does not mind how long a request takes to arrive."""
+    """An API that lets a request take up to ten minutes to arrive."""
     monkeypatch.setattr(connections, "HEAD_SECONDS", 600.0)
     monkeypatch.setattr(connections, "BODY_SECONDS", 600.0)
     return api
@@ -59,7 +59,7 @@ def connected(api: httpx.URL) -> socket.socket:
 
 
 def until_closed(connection: socket.socket) -> bytes:
-    """Bytes that the other side sends before it closes, which it does before our patience ends."""
+    """Bytes that the other side sends before it closes. It must close before our patience ends."""
     said = b""
     with suppress(ConnectionError):
         while piece := connection.recv(65536):
@@ -68,7 +68,7 @@ def until_closed(connection: socket.socket) -> bytes:
 
 
 def taken(connection: socket.socket, piece: bytes, enough: int = 20_000_000) -> int:
-    """Bytes that the other side takes before it closes; it need not take more than ``enough``."""
+    """Bytes that the other side accepts before it closes, or at least ``enough``."""
     sent = 0
     with suppress(ConnectionError):
         while sent < enough:
@@ -86,9 +86,7 @@ def await_count(api: httpx.URL, sample: str) -> None:
 
 
 @pytest.mark.parametrize(("begun", "rest"), [(HALF, b"\r\n"), (NO_BODY, b"x" * 99), (NO_CHUNK, b"0\r\n\r\n")])
-def test_many_requests_that_do_not_end_do_not_keep_others_out(
-    patient_api: httpx.URL, begun: bytes, rest: bytes
-) -> None:
+def test_many_requests_that_do_not_end_do_not_block_others(patient_api: httpx.URL, begun: bytes, rest: bytes) -> None:
     with ExitStack() as stack:
         unended = [stack.enter_context(connected(patient_api)) for _ in range(60)]
         for connection in unended:
@@ -110,7 +108,7 @@ def test_headers_without_end_are_refused_before_they_take_memory(
         until_closed(connection)
 
 
-def test_who_sent_too_long_a_head_is_told(patient_api: httpx.URL) -> None:
+def test_a_head_that_is_too_long_is_refused_with_the_limit(patient_api: httpx.URL) -> None:
     with connected(patient_api) as connection:
         connection.sendall((HALF + b"X-Header: ").ljust(connections.HEAD_BYTES, b"x"))
         connection.sendall(b"x")
@@ -128,15 +126,13 @@ def test_who_sent_too_long_a_head_is_told(patient_api: httpx.URL) -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", NO_CHUNK], ids=["head", "chunk"])
-def test_nonsense_is_refused(patient_api: httpx.URL, begun: bytes) -> None:
+def test_bytes_that_are_not_http_are_refused(patient_api: httpx.URL, begun: bytes) -> None:
     with connected(patient_api) as connection:
         connection.sendall(begun + b"nonsense")
         assert until_closed(connection).startswith(b"HTTP/1.1 400 ")
 
 
-def test_nonsense_behind_an_open_answer_ends_it_and_is_not_answered_within_it(
-    patient_api: httpx.URL, run_id: bytes
-) -> None:
+def test_bytes_that_are_not_http_during_an_answer_end_that_answer(patient_api: httpx.URL, run_id: bytes) -> None:
     with connected(patient_api) as connection:
         connection.sendall(EVENTS.replace(b"RUN", run_id))
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
@@ -144,14 +140,14 @@ def test_nonsense_behind_an_open_answer_ends_it_and_is_not_answered_within_it(
         assert b"HTTP/1.1" not in until_closed(connection)
 
 
-def test_a_body_is_no_head_however_long_and_in_however_many_pieces(patient_api: httpx.URL) -> None:
+def test_a_long_body_in_many_pieces_is_not_taken_for_a_head(patient_api: httpx.URL) -> None:
     pieces = 700 * [b'{"a": "%s"}' % (b"x" * 100)]
     as_json = {"Content-Type": "application/json"}
     assert httpx.post(patient_api.join("/v1/experiments"), content=iter(pieces), headers=as_json).status_code == 400
     assert httpx.post(patient_api.join("/v1/experiments"), content=b"x" * 900_000).status_code == 413
 
 
-def test_few_requests_may_wait_for_the_answer_before_theirs(patient_api: httpx.URL, run_id: bytes) -> None:
+def test_a_connection_with_too_many_waiting_requests_is_closed(patient_api: httpx.URL, run_id: bytes) -> None:
     few, many = connections.PIPELINED_REQUESTS, 100_000
     with connected(patient_api) as connection:
         connection.sendall(few * (HALF + b"\r\n"))
@@ -223,7 +219,7 @@ def test_a_client_that_leaves_is_no_error(
     assert caplog.records == []
 
 
-def test_while_every_thread_waits_for_the_database_the_process_says_that_it_lives(
+def test_healthz_answers_while_every_thread_waits_for_the_database(
     patient_api: httpx.URL, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "PENDING_CONNECTIONS", 100)
@@ -247,9 +243,7 @@ EVIL_HOST = b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r
 
 @pytest.mark.parametrize(("request_", "status"), [(TWO_HOSTS, 400), (EVIL_HOST, 421)])
 @pytest.mark.parametrize("at", [0, 30, 38])
-def test_a_host_is_checked_in_however_many_pieces_it_comes(
-    patient_api: httpx.URL, request_: bytes, status: int, at: int
-) -> None:
+def test_a_host_that_comes_in_pieces_is_checked(patient_api: httpx.URL, request_: bytes, status: int, at: int) -> None:
     with connected(patient_api) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for piece in filter(None, (request_[:at], request_[at : at + 1], request_[at + 1 :])):
@@ -258,7 +252,7 @@ def test_a_host_is_checked_in_however_many_pieces_it_comes(
 
 
 @pytest.mark.parametrize("trailer", [b"Host: evil.example", b"Sec-Fetch-Site: cross-site", b"Authorization: Bearer a"])
-def test_what_follows_a_body_counts_as_no_header(patient_api: httpx.URL, trailer: bytes) -> None:
+def test_a_trailer_after_a_body_does_not_count_as_a_header(patient_api: httpx.URL, trailer: bytes) -> None:
     body = json.dumps(written()).encode()
     with connected(patient_api) as connection:
         connection.sendall(
@@ -281,7 +275,7 @@ def reading_little(api: httpx.URL) -> socket.socket:
     return connection
 
 
-def test_who_takes_nothing_of_an_answer_is_disconnected(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_reads_nothing_is_disconnected(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
     with reading_little(api) as connection:
         port = connection.getsockname()[1]
@@ -295,7 +289,7 @@ def test_who_takes_nothing_of_an_answer_is_disconnected(api: httpx.URL, monkeypa
         until(lambda: not is_open(), PATIENCE, lambda: "it stays open")
 
 
-def test_who_takes_an_answer_slowly_gets_all_of_it(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_reads_slowly_gets_the_whole_answer(api: httpx.URL, monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(httpx.get(api.join("/openapi.json"), headers={"Accept-Encoding": "identity"}).content)
     monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
     with reading_little(api) as connection:

@@ -40,8 +40,8 @@ def test_writers_at_the_same_time_lose_no_update(db: Database) -> None:
         assert session.get_one(Run, run_id).times_lost == 80
 
 
-def test_writers_in_several_processes_lose_no_update_either(db: Database) -> None:
-    """Each has a pool of its own, as processes have, and reads before it writes."""
+def test_writers_in_several_processes_lose_no_update(db: Database) -> None:
+    """Each writer has its own pool of connections, as a process has, and reads before it writes."""
     run_id = submitted(db).runs[0].id
 
     def add(_: int) -> None:
@@ -62,7 +62,7 @@ def test_readers_do_not_wait_for_writers(db: Database) -> None:
     submitted(db)
     with db.transaction() as session:
         session.execute(update(Run).values(priority=9))
-        with db.snapshot() as reader:  # who waited here would wait for what comes after it, and be told to give up
+        with db.snapshot() as reader:  # a wait here would end only by a timeout: the writer commits later
             assert reader.scalars(select(Run.priority)).one() == 5
 
 
@@ -91,7 +91,7 @@ def test_times_come_back_in_utc_whatever_zone_they_were_given_in(db: Database) -
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_sqlite_keeps_what_it_was_told_and_its_references(db: Database) -> None:
+def test_sqlite_has_wal_full_synchronization_and_foreign_keys(db: Database) -> None:
     with db.engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL

@@ -1,4 +1,4 @@
-"""A database that says nothing costs a call its time, and the process nothing more."""
+"""A silent database ends a call after its time limit, and does no other harm to the process."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from service.db import CLOSING_SECONDS, Database
 from tests.proxies import Proxy, proxy_to
 
 CALL_SECONDS = 1.5
-AT_MOST = 10.0  # of any call here; without a deadline it would be for ever
+AT_MOST = 10.0  # seconds for any call here; without a deadline it would never end
 
 
 @pytest.fixture
@@ -50,9 +50,7 @@ def marks(db: Database) -> list[int]:
         return list(session.scalars(text("SELECT mark FROM marks ORDER BY mark")))
 
 
-def test_a_silent_database_fails_every_call_in_time_and_is_used_again_when_it_is_back(
-    behind: Database, proxy: Proxy
-) -> None:
+def test_a_silent_database_fails_every_call_in_time_and_is_used_again_later(behind: Database, proxy: Proxy) -> None:
     proxy.swallow()
     for _ in range(2):  # on the connection from the pool, and on a new one
         began = time.monotonic()
@@ -64,7 +62,7 @@ def test_a_silent_database_fails_every_call_in_time_and_is_used_again_when_it_is
     assert marks(behind) == [2]
 
 
-def test_a_call_that_is_under_way_when_the_database_falls_silent_ends_and_its_connection_too(
+def test_a_call_under_way_when_the_database_falls_silent_ends_with_its_connection(
     behind: Database, proxy: Proxy
 ) -> None:
     with pytest.raises(OperationalError, match="did not answer"):
@@ -73,7 +71,7 @@ def test_a_call_that_is_under_way_when_the_database_falls_silent_ends_and_its_co
     assert marks(behind) == []
 
 
-def test_a_statement_that_takes_too_long_is_ended_by_the_server_on_a_connection_that_stays(behind: Database) -> None:
+def test_a_slow_statement_is_ended_by_the_server_and_the_connection_stays(behind: Database) -> None:
     with pytest.raises(DBAPIError, match="statement timeout"), behind.transaction() as session:
         session.execute(text("SELECT pg_sleep(60)"))
     connections = behind.engine.pool
@@ -81,7 +79,7 @@ def test_a_statement_that_takes_too_long_is_ended_by_the_server_on_a_connection_
     assert connections.checkedin() == 1
 
 
-def test_a_transaction_whose_client_fell_silent_lets_its_locks_go(behind: Database, fresh_postgres_url: str) -> None:
+def test_a_transaction_whose_client_fell_silent_releases_its_locks(behind: Database, fresh_postgres_url: str) -> None:
     direct = Database(fresh_postgres_url)
 
     def wait_for_the_lock() -> None:
@@ -93,7 +91,7 @@ def test_a_transaction_whose_client_fell_silent_lets_its_locks_go(behind: Databa
     direct.close()
 
 
-def test_whoever_must_stop_waits_less_also_for_a_call_that_is_under_way(proxy: Proxy, behind: Database) -> None:
+def test_a_process_that_must_stop_waits_less_for_a_call_under_way(proxy: Proxy, behind: Database) -> None:
     db = Database(behind.url, call_seconds=300)
     silent, ended = threading.Event(), threading.Event()
 

@@ -20,7 +20,7 @@ Work = Callable[[Session], Any]
 
 
 def store(name: str, then: Callable[[], Any] = lambda: None) -> Work:
-    """Stores a key, whose name nobody else may have; tells in which transaction."""
+    """Return a write that stores a key, of which there may be only one, and returns its transaction."""
 
     def work(session: Session) -> Session:
         session.execute(insert(ApiKey).values(id=name, name=name, sha256=name, created_at=utc_now()))
@@ -55,7 +55,7 @@ def written(db: Database, *waiting: Work) -> tuple[Any, list[Any]]:
     return asyncio.run(write())
 
 
-def test_what_comes_during_a_write_is_committed_together(db: Database) -> None:
+def test_writes_that_come_during_another_write_are_committed_together(db: Database) -> None:
     first, others = written(db, *(store(f"k{k:02d}") for k in range(MOST + 2)))
     assert stored(db) == ["first", *(f"k{k:02d}" for k in range(MOST + 2))]
     assert [others.count(transaction) for transaction in dict.fromkeys(others)] == [MOST, 2]
@@ -90,7 +90,7 @@ def test_a_refused_write_undoes_nothing_of_others(db: Database, refused: Work, e
     assert stored(db) == ["first", "good-1", "good-2"]
 
 
-def test_trouble_of_the_database_is_told_to_all_that_wait_and_met_once(db: Database) -> None:
+def test_an_error_of_the_database_is_raised_for_all_that_wait_after_one_try(db: Database) -> None:
     met: list[str] = []
 
     def away() -> None:
@@ -104,7 +104,7 @@ def test_trouble_of_the_database_is_told_to_all_that_wait_and_met_once(db: Datab
     assert stored(db) == ["first"]
 
 
-def test_what_was_committed_before_the_trouble_is_told_so(db: Database) -> None:
+def test_writes_committed_before_an_error_of_the_database_succeed(db: Database) -> None:
     met: list[str] = []
 
     def away_if_alone() -> None:
@@ -118,9 +118,9 @@ def test_what_was_committed_before_the_trouble_is_told_so(db: Database) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_two_groups_that_wait_for_one_another_fail_nobody(db: Database) -> None:
+def test_a_deadlock_of_two_groups_fails_no_write(db: Database) -> None:
     with Session(db.engine) as another:
-        another.execute(text("SET LOCAL deadlock_timeout = '20s'"))  # ours is found out first, after one second
+        another.execute(text("SET LOCAL deadlock_timeout = '20s'"))  # our deadlock is found first, after one second
         store("b")(another)
 
         def cross() -> None:
@@ -128,7 +128,7 @@ def test_two_groups_that_wait_for_one_another_fail_nobody(db: Database) -> None:
             try:
                 store("a")(another)
                 another.commit()
-            except IntegrityError:  # ours was sooner, when it tried again
+            except IntegrityError:  # our second try was faster
                 another.rollback()
 
         crossing = threading.Thread(target=cross)
@@ -150,7 +150,7 @@ def waiting_for_lock(db: Database) -> None:
     raise AssertionError("nobody waits for a lock")
 
 
-def test_who_leaves_holds_up_nobody_and_takes_nothing_along(db: Database) -> None:
+def test_a_cancelled_write_neither_delays_nor_undoes_other_writes(db: Database) -> None:
     under_way, may_go_on = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -48,9 +48,7 @@ def test_runs_are_counted_as_they_are_now(client: TestClient, db: Database) -> N
     assert samples(client, "normbench_build_info") == {(platform.python_version(), version("normbench")): 1}
 
 
-def test_workers_that_there_are_not_are_zeros_so_that_an_alert_can_ask_for_them(
-    client: TestClient, db: Database
-) -> None:
+def test_metrics_have_zeros_for_kinds_of_workers_that_are_absent(client: TestClient, db: Database) -> None:
     none = {(busy, kind): 0 for busy in ("true", "false") for kind in ("cpu", "cuda")}
     assert samples(client, "normbench_workers") == none
     submitted(db)
@@ -86,7 +84,7 @@ def test_each_route_has_a_name_of_its_own(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_a_store_that_takes_no_files_is_named(client: TestClient, settings: Settings) -> None:
+def test_a_store_that_cannot_be_written_to_is_named(client: TestClient, settings: Settings) -> None:
     store = Path(settings.artifacts_url)
     store.parent.mkdir(parents=True, exist_ok=True)
     store.write_text("no folder")
@@ -100,7 +98,9 @@ def test_a_store_that_takes_no_files_is_named(client: TestClient, settings: Sett
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_who_asks_whether_it_is_ready_learns_no_address(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_answer_of_readyz_has_no_address_of_the_broker(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
     port = free_port()
     away = settings.model_copy(update={"broker_url": f"redis://ada:lovelace@127.0.0.1:{port}/0"})
     with TestClient(create_app(away, require_keys=True)) as client:

@@ -1,4 +1,4 @@
-"""The largest requests of each kind are answered soon and in few words, and nobody waits for that."""
+"""The largest requests of each kind are answered soon and in few words, and do not delay other requests."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.processes import service
 WAIT = 1.0  # seconds; on a quiet machine 0.25, which ``benchmarks`` measures
 SECONDS = 20.0  # for three answers, on a busy machine
 BYTES = 250_000  # of an answer
-LINES = 50  # of the API's log, about all of them
+LINES = 50  # of the API's log, about all these requests
 
 
 class Api(NamedTuple):
@@ -46,7 +46,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 @pytest.mark.parametrize("kind", LARGEST)
-def test_nobody_waits_long_while_it_is_answered(api: Api, kind: str) -> None:
+def test_other_requests_do_not_wait_long_for_a_large_request(api: Api, kind: str) -> None:
     answered = ask_beside(api.port, LARGEST[kind])
     assert all(200 <= status < 500 for status in answered.statuses), answered.statuses
     assert max(answered.waits) <= WAIT, f"/healthz waited {max(answered.waits):.1f} s"
@@ -58,7 +58,7 @@ def test_nobody_waits_long_while_it_is_answered(api: Api, kind: str) -> None:
 @pytest.mark.parametrize(
     "kind", ["curves", "curves, compressed", "curves in CSV", "curves in Parquet", "page of the curves"]
 )
-def test_nobody_waits_long_while_the_longest_curves_are_answered(api: Api, kind: str) -> None:
+def test_other_requests_do_not_wait_long_for_the_longest_curves(api: Api, kind: str) -> None:
     answered = ask_beside(api.port, api.curves[kind], at_once=1)
     assert answered.statuses == [200]
     assert max(answered.waits) <= WAIT, f"/healthz waited {max(answered.waits):.1f} s"

@@ -40,7 +40,7 @@ KEY = "the same"
 def meanwhile(
     db: Database, held: Callable[[Session], Any], waits: Callable[[], Any]
 ) -> Iterator[tuple[Session, "Future[Any]"]]:
-    """Inside, ``waits`` waits for the transaction of ``held``, which is committed at the end."""
+    """Context in which ``waits`` waits for the transaction of ``held``, which is committed at the end."""
     with ThreadPoolExecutor(1) as pool:
         with db.transaction() as session:
             held(session)
@@ -60,7 +60,7 @@ def passing(db: Database, verb: Callable[[Session], Any]) -> Any:
     return done(db, at_once)
 
 
-def test_who_gives_a_run_back_waits_for_its_cancel_and_sees_it(db: Database) -> None:
+def test_giving_a_run_back_waits_for_its_cancel_and_cancels_the_run(db: Database) -> None:
     experiment = submitted(db)
     lease = claimed(db).lease
     with meanwhile(
@@ -73,7 +73,7 @@ def test_who_gives_a_run_back_waits_for_its_cancel_and_sees_it(db: Database) -> 
 
 
 def test_runs_are_locked_in_the_order_of_their_ids_wherever_their_rows_are(db: Database) -> None:
-    """Else two that lock the same runs could wait for one another."""
+    """Otherwise two transactions that lock the same runs could wait for each other."""
     experiment = submitted(db, seeds=[0, 1])
     first, second = (run.id for run in experiment.runs)
     done(db, lambda session: session.execute(update(Run).where(Run.id == first).values(priority=6)))
@@ -86,7 +86,7 @@ def test_runs_are_locked_in_the_order_of_their_ids_wherever_their_rows_are(db: D
         assert done(db, lambda session: session.scalars(own.where(Run.id == second)).one()) == second
 
 
-def test_a_paused_run_that_somebody_holds_is_passed_over(db: Database) -> None:
+def test_a_paused_run_that_is_locked_is_skipped(db: Database) -> None:
     experiment = submitted(db, seeds=[0, 1])
     for _ in experiment.runs:
         deferred(db, claimed(db).lease)
@@ -99,7 +99,7 @@ def test_a_paused_run_that_somebody_holds_is_passed_over(db: Database) -> None:
     assert run_of(db, held).not_before is not None
 
 
-def test_a_run_that_another_scheduler_notifies_of_is_notified_of_once(db: Database) -> None:
+def test_a_run_that_two_schedulers_see_is_notified_of_once(db: Database) -> None:
     submitted(db)
 
     def notify(session: Session) -> list[Notification]:
@@ -114,7 +114,7 @@ def test_workers_are_notified_of_the_run_that_is_next(db: Database) -> None:
     submitted(db, priority=1)
     [urgent] = submitted(db, priority=9).runs
     with db.transaction() as session:
-        for scan in ("indexscan", "bitmapscan"):  # which may find them in this order
+        for scan in ("indexscan", "bitmapscan"):  # each scan may find the rows in another order
             session.execute(text(f"SET LOCAL enable_{scan} = off"))
         notified = lifecycle.notify_again(session, idle={"auto": 1}, after_seconds=-1)
     assert notified == [Notification(urgent.id, "auto")]
@@ -166,7 +166,7 @@ def test_a_cancel_of_a_sweep_waits_for_its_new_seeds_and_cancels_them(db: Databa
     assert done(db, adaptive.advance) == []
 
 
-def test_a_sweep_that_is_being_cancelled_is_passed_over(db: Database) -> None:
+def test_a_sweep_that_is_being_cancelled_is_skipped(db: Database) -> None:
     sweep_id = ended(db)
     with db.transaction() as session:
         api.cancel(session, sweep_id)
@@ -184,7 +184,7 @@ def test_a_snapshot_is_of_one_moment_and_writes_nothing(db: Database) -> None:
         session.execute(update(Run).values(priority=1))
 
 
-def test_a_result_whose_key_another_process_is_storing_is_found_by_it(db: Database, client: TestClient) -> None:
+def test_a_result_is_found_by_a_key_that_another_process_is_storing(db: Database, client: TestClient) -> None:
     body = claim()
     with meanwhile(
         db,
@@ -195,7 +195,7 @@ def test_a_result_whose_key_another_process_is_storing_is_found_by_it(db: Databa
     assert answer.result().status_code == 200, answer.result().text
 
 
-def test_a_sweep_whose_key_another_process_is_storing_is_found_by_it(db: Database, client: TestClient) -> None:
+def test_a_sweep_is_found_by_a_key_that_another_process_is_storing(db: Database, client: TestClient) -> None:
     body = posted()
     sweep = spec.read(body)
     with meanwhile(
@@ -214,7 +214,7 @@ def test_a_sweep_whose_key_another_process_is_storing_is_found_by_it(db: Databas
     assert answer.result().status_code == 200, answer.result().text
 
 
-def test_a_migration_waits_for_another_and_lets_the_next_go_on(database_url: str) -> None:
+def test_a_migration_waits_for_another_migration_and_lets_the_next_go_on(database_url: str) -> None:
     db, other = Database(database_url), Database(database_url)
     looks = text(
         "SELECT query_start FROM pg_stat_activity"

@@ -255,7 +255,7 @@ def test_the_service_starts_and_answers(started: tuple[list[Any], str]) -> None:
         (15, ["task"], "peers, of somebody 1.2, failed with these options: ZeroDivisionError: division by zero"),
     ],
 )
-def test_what_fails_with_some_options_is_refused_with_them(
+def test_options_with_which_a_plug_in_fails_are_refused(
     started: tuple[list[Any], str], answer: int, loc: list[str], told: str
 ) -> None:
     [error] = started[0][answer][1]["errors"]
@@ -264,12 +264,12 @@ def test_what_fails_with_some_options_is_refused_with_them(
     assert error["msg"].endswith("; choose others, or report it to the package")
 
 
-def test_what_a_packages_own_validator_says_is_told_as_it_says_it(started: tuple[list[Any], str]) -> None:
+def test_the_message_of_a_packages_own_validator_is_shown_unchanged(started: tuple[list[Any], str]) -> None:
     [error] = started[0][10][1]["errors"]
     assert (error["loc"], error["msg"]) == (["norm"], "six is too wide; use 1")
 
 
-def test_what_can_be_used_is_there_and_nothing_of_ours_is_shadowed(started: tuple[list[Any], str]) -> None:
+def test_usable_plug_ins_are_listed_and_do_not_replace_built_in_ones(started: tuple[list[Any], str]) -> None:
     (_, tasks), (_, methods) = started[0][2:4]
     assert [task["name"] for task in tasks["items"]] == [*BENCHMARKS, "both", "hungry", *ANALYSES, "peers"]
     assert [method["name"] for method in methods["items"]] == [*METHODS, "usable", "moody"]
@@ -306,7 +306,9 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize(("left_out", "reason"), LEFT_OUT.items(), ids=LEFT_OUT)
-def test_what_is_left_out_is_named_with_its_reason(started: tuple[list[Any], str], left_out: str, reason: str) -> None:
+def test_each_plug_in_that_is_left_out_is_named_with_its_reason(
+    started: tuple[list[Any], str], left_out: str, reason: str
+) -> None:
     [line] = [
         line for line in started[1].splitlines() if f": {left_out} (somebody." in line and "UnusablePlugIn" in line
     ]
@@ -314,14 +316,12 @@ def test_what_is_left_out_is_named_with_its_reason(started: tuple[list[Any], str
     assert reason in told
 
 
-def test_nothing_else_is_left_out(started: tuple[list[Any], str]) -> None:
+def test_no_usable_plug_in_is_left_out(started: tuple[list[Any], str]) -> None:
     assert started[1].count("UnusablePlugIn: ") == len(LEFT_OUT)
 
 
-def test_a_run_whose_implementation_cannot_be_imported_names_its_package_and_class_in_one_line(
-    installed: Path, tmp_path: Path
-) -> None:
-    """`home` names a module that there is, but what that module imports is missing."""
+def test_a_method_that_cannot_be_imported_is_an_error_of_one_line(installed: Path, tmp_path: Path) -> None:
+    """`home` names a module that exists, but a module that it imports is missing."""
     spec = {"task": {"name": "feedforward", "profile": "smoke"}, "norm": {"method": "usable"}}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     ran = python(installed, "-W", "ignore", "-P", "-m", "normcore", str(tmp_path / "spec.json"))
@@ -329,7 +329,7 @@ def test_a_run_whose_implementation_cannot_be_imported_names_its_package_and_cla
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"error: usable, of somebody 1.2: {cannot}\n")
 
 
-def test_so_does_an_analysis(installed: Path, tmp_path: Path) -> None:
+def test_an_analysis_that_cannot_be_imported_is_an_error_of_one_line(installed: Path, tmp_path: Path) -> None:
     about = tmp_path / "others-2.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 2.0\n")

@@ -1,4 +1,4 @@
-"""The notifier: small messages, sent by the way, and nothing is lost when they are."""
+"""The notifier sends small messages without waiting, and a lost message loses no run."""
 
 import base64
 import json
@@ -50,7 +50,7 @@ def eventually(holds: Callable[[], Any]) -> Any:
 
 
 def raw_messages(settings: Settings, device: str) -> list[bytes]:
-    """Messages as they lie on the broker."""
+    """Messages as the broker stores them."""
     if settings.broker_url.startswith("redis"):
         with redis.Redis.from_url(settings.broker_url) as connection:
             return [bytes(message) for message in connection.lrange(queue_name(device), 0, -1)]
@@ -74,7 +74,7 @@ def test_a_message_is_json_and_carries_the_runs_id_and_nothing_else(tmp_path: Pa
     assert len(raw) < 2000
 
 
-def test_a_bell_rings_on_the_queue_of_its_device_and_can_be_taken_once(tmp_path: Path, broker_url: str) -> None:
+def test_a_notification_is_on_the_queue_of_its_device_and_is_taken_once(tmp_path: Path, broker_url: str) -> None:
     settings = on_broker(tmp_path, broker_url)
     app = make_celery(settings)
     notifier = Notifier(app)
@@ -124,7 +124,7 @@ def test_a_broker_that_is_away_is_a_problem_that_is_soon_known(tmp_path: Path) -
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """A broker to which one can connect and which never says a word."""
+    """A broker that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -187,7 +187,7 @@ def test_a_submission_does_not_wait_for_a_broker_that_is_silent(settings: Settin
 
 
 @SQLITE
-def test_a_submission_rings_for_each_run_and_finding_it_again_does_not(client: TestClient, settings: Settings) -> None:
+def test_a_submission_notifies_of_each_run_and_a_repeated_one_does_not(client: TestClient, settings: Settings) -> None:
     for _ in range(2):
         client.post("/v1/experiments", json=written(seeds=[0, 1, 2], device="cpu"), headers={"Idempotency-Key": "k"})
     other = client.post("/v1/experiments", json=written(device="cpu")).json()
@@ -236,7 +236,7 @@ def test_a_message_appears_in_the_folder_whole(tmp_path: Path) -> None:
     assert torn == []
 
 
-def test_what_is_bound_to_what_is_kept_in_no_file_that_could_be_torn(tmp_path: Path) -> None:
+def test_the_broker_of_files_stores_no_bindings_in_files(tmp_path: Path) -> None:
     settings = on_broker(tmp_path, "filesystem://localhost")
     notifier = Notifier(make_celery(settings))
     notifier.notify([Notification("run_1", "cpu")])

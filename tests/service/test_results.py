@@ -61,7 +61,7 @@ def test_a_result_that_is_not_committed_leaves_no_entry(db: Database) -> None:
 
 
 @pytest.mark.parametrize("kind", FINISH)
-def test_an_attempt_that_lost_the_run_changes_neither(db: Database, kind: str) -> None:
+def test_an_attempt_that_lost_the_run_changes_neither_the_run_nor_its_board(db: Database, kind: str) -> None:
     submitted(db)
     lease = claimed(db).lease
     with db.transaction() as session:

@@ -63,7 +63,7 @@ def test_every_setting_is_read_from_its_variable(
     assert getattr(read_settings(Settings), name) == meant
 
 
-def test_no_setting_is_left_out_of_this_table() -> None:
+def test_the_table_of_tested_variables_has_every_setting() -> None:
     assert {name for name, *_ in GOOD} == set(Settings.model_fields)
 
 
@@ -93,7 +93,7 @@ BAD: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "given"), BAD)
-def test_a_setting_that_cannot_be_is_refused_by_the_name_of_its_variable(
+def test_an_invalid_setting_is_refused_by_the_name_of_its_variable(
     monkeypatch: pytest.MonkeyPatch, name: str, given: str
 ) -> None:
     monkeypatch.setenv(f"NORMBENCH_{name.upper()}", given)
@@ -136,7 +136,7 @@ def test_the_command_line_wins_over_the_environment_where_it_says_something(monk
         ("normbench_lease_secs", "NORMBENCH_LEASE_SECONDS"),
     ],
 )
-def test_a_misspelt_variable_is_refused_with_the_one_that_was_meant(
+def test_a_misspelt_variable_is_refused_with_the_closest_known_variable(
     monkeypatch: pytest.MonkeyPatch, name: str, meant: str
 ) -> None:
     monkeypatch.setenv(name, "1")
@@ -149,7 +149,7 @@ OTHERS = ["URL", "API_KEY", "PORT", "SERVICE_HOST", "SERVICE_PORT", "PORT_8000_T
 
 
 @pytest.mark.parametrize("name", [*OTHERS, *(field.upper() for field in WorkerSettings.model_fields)])
-def test_a_variable_that_somebody_else_reads_is_let_be(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_variable_of_another_program_is_ignored(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(f"NORMBENCH_{name}", "")
     assert read_settings(Settings).lease_seconds == LEASE_SECONDS
 
@@ -160,7 +160,7 @@ def test_hosts_are_listed_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_settings(Settings).hosts == {"bench.example.org", "api"}
 
 
-def test_the_embedded_broker_is_looked_at_often_enough_for_a_first_step_within_a_quarter_of_a_second(
+def test_the_embedded_broker_is_polled_at_least_every_50_milliseconds(
     tmp_path: Path,
 ) -> None:
     assert Settings(data_dir=tmp_path).broker_polling_seconds <= 0.05

@@ -1,4 +1,4 @@
-"""An artifact store that hangs delays what asks for its files, for a limited time, and nothing else."""
+"""An artifact store that hangs delays only requests for its files, and only for a limited time."""
 
 import time
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def silence() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("path", ["artifacts", "artifacts/model.pt", "figures/matrix"])
-def test_who_asks_for_files_is_told_to_come_back_and_nobody_else_waits(
+def test_requests_for_files_are_told_to_retry_and_other_requests_do_not_wait(
     client: TestClient, run_id: str, path: str
 ) -> None:
     url = f"/v1/runs/{run_id}/{path}"
@@ -75,7 +75,7 @@ def test_the_page_of_a_run_is_shown_without_its_files(client: TestClient, run_id
     assert "The artifact store does not answer now" in page.text
 
 
-def test_no_name_but_a_runs_is_asked_of_the_store(client: TestClient, run_id: str) -> None:
+def test_the_store_is_not_asked_for_files_of_an_unknown_run(client: TestClient, run_id: str) -> None:
     SilentFileSystem.asked.clear()
     for path in ("/runs/run_0", "/v1/runs/run_0/artifacts", "/v1/runs/run_0/artifacts/model.pt"):
         assert client.get(path).status_code == 404
@@ -99,7 +99,7 @@ def test_calls_of_a_worker_end_with_an_error_of_the_network(
             call()
 
 
-def test_what_is_large_may_take_longer(run_id: str, silence: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_may_take_longer(run_id: str, silence: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifacts, "SLOWEST", 10)
     with pytest.raises(TimeoutError, match=r"no answer within 1\.1 s"):
         Artifacts(URL, call_seconds=0.1).write(run_id, 1, "model.pt", bytes(10))

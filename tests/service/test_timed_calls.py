@@ -1,4 +1,4 @@
-"""Calls that hang: whoever makes them gets on in time, and nobody else notices."""
+"""Calls that hang end in time for their caller, and do not disturb other calls."""
 
 import asyncio
 import threading
@@ -34,7 +34,7 @@ def test_a_call_that_hangs_ends_in_time() -> None:
     answers.set()
 
 
-def test_of_calls_that_hang_few_take_a_thread_and_all_end_in_time() -> None:
+def test_few_of_many_hanging_calls_take_a_thread_and_all_end_in_time() -> None:
     answers, begun = threading.Event(), list[int]()
 
     def hang() -> None:

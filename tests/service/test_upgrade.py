@@ -1,4 +1,4 @@
-"""Stored specs of an older version, and what names them by their fingerprints, are brought to this one."""
+"""Stored specs of an older version, and rows that name them by their fingerprints, are upgraded to this version."""
 
 from sqlalchemy import select, update
 

@@ -1,4 +1,4 @@
-"""A worker that can work says so again and again; one that cannot says so once and ends."""
+"""A worker that can work sends heartbeats; a worker that cannot says why, once, and ends."""
 
 import subprocess
 import sys
@@ -31,14 +31,14 @@ def test_a_device_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> N
         assert "cannot train on cuda:63 here; name another with --device" in broken.logs()
 
 
-def test_a_device_that_is_no_device_is_refused_by_its_setting(tmp_path: Path) -> None:
+def test_an_invalid_device_is_refused_by_its_setting(tmp_path: Path) -> None:
     with service(tmp_path, device="tpu") as broken:
         assert broken.start("worker").wait(60) == 2
         assert "NORMBENCH_DEVICE='tpu'" in broken.logs()
 
 
 @pytest.mark.parametrize("told", [b"", b"\n"], ids=["standing by", "told to begin"])
-def test_a_worker_whose_parent_is_gone_before_it_is_warm_ends(tmp_path: Path, told: bytes) -> None:
+def test_a_worker_whose_parent_ends_during_its_start_ends(tmp_path: Path, told: bytes) -> None:
     with service(tmp_path) as orphaned:
         command = [sys.executable, "-P", "-m", "workers", "--device", "cpu", "--follow-stdin"]
         worker = subprocess.run(command, env=orphaned.environment, input=told, timeout=60, check=False)

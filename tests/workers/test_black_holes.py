@@ -1,5 +1,6 @@
-"""Servers that fall silent: connections stay open and nothing comes. All goes on when they are back, and whoever is
-told to stop meanwhile stops."""
+"""Servers that fall silent: connections stay open and no bytes arrive. Work goes on when the servers are back, and a
+process that is told to stop meanwhile stops.
+"""
 
 import signal
 import time
@@ -52,8 +53,8 @@ def assert_ends(cluster: Service, processes: dict[str, Any], seconds: float) -> 
     assert time.monotonic() - began < seconds
 
 
-def test_a_silent_database_stops_nobody_for_long_and_all_end_when_told(cluster: Service, database_proxy: Proxy) -> None:
-    """The longest outage that costs no lease is over before its end; this one is longer."""
+def test_a_silent_database_stops_no_process_for_long(cluster: Service, database_proxy: Proxy) -> None:
+    """This outage is longer than the longest outage that costs no lease."""
     processes = cluster.cluster()
     victim = cluster.submit(**ENDLESS)
     step = cluster.wait_for_step(victim, 10)["progress"]["step"]
@@ -66,11 +67,11 @@ def test_a_silent_database_stops_nobody_for_long_and_all_end_when_told(cluster: 
     assert cluster.wait_ended(cluster.submit())["state"] == "succeeded"
     cluster.wait_for_step(cluster.submit(**ENDLESS), 10)
     database_proxy.swallow()
-    time.sleep(1)  # until somebody is blocked in a call
+    time.sleep(1)  # until a process is blocked in a call
     assert_ends(cluster, processes, 30)
 
 
-def test_a_silent_broker_stops_nobody_for_long_and_all_end_when_told(cluster: Service, broker_proxy: Proxy) -> None:
+def test_a_silent_broker_stops_no_process_for_long(cluster: Service, broker_proxy: Proxy) -> None:
     processes = cluster.cluster()
     cluster.wait_ended(cluster.submit())
     broker_proxy.swallow()
@@ -79,5 +80,5 @@ def test_a_silent_broker_stops_nobody_for_long_and_all_end_when_told(cluster: Se
     broker_proxy.carry_new()
     assert cluster.wait_ended(waiting, 2 * BACK_SECONDS)["state"] == "succeeded"
     broker_proxy.swallow()
-    time.sleep(1)  # until somebody is blocked in a call
+    time.sleep(1)  # until a process is blocked in a call
     assert_ends(cluster, processes, 30)

@@ -22,7 +22,7 @@ def test_state_and_measurements_come_back_bit_for_bit(measured: tuple[Measured, 
     assert unpack(pack(bundle)) == bundle
 
 
-def test_no_torn_or_changed_first_line_is_taken_for_a_whole_one() -> None:
+def test_a_bundle_with_a_torn_or_changed_first_line_is_refused() -> None:
     blob = pack(Bundle(b"", START, MEASURED))
     line = len(blob) - 1
     for place in range(line):
@@ -34,6 +34,6 @@ def test_no_torn_or_changed_first_line_is_taken_for_a_whole_one() -> None:
 
 
 @pytest.mark.parametrize("blob", [b"", b"[]\n", b"null\n", b'{"measured": 1}\nx', b"\xff\xfe"])
-def test_anything_else_is_refused(blob: bytes) -> None:
+def test_bytes_that_are_not_a_bundle_are_refused(blob: bytes) -> None:
     with pytest.raises(TornBundle):
         unpack(blob)

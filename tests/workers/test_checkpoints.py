@@ -23,7 +23,7 @@ def contents(checkpoints: Checkpoints) -> list[bytes]:
     return [content for _, content in checkpoints.newest_first()]
 
 
-def test_the_first_is_due_once_something_was_measured(store: Artifacts) -> None:
+def test_the_first_checkpoint_is_due_after_the_first_measurement(store: Artifacts) -> None:
     checkpoints = checkpoints_of(store)
     assert not checkpoints.is_due(measured=False)
     assert checkpoints.is_due(measured=True)
@@ -31,11 +31,11 @@ def test_the_first_is_due_once_something_was_measured(store: Artifacts) -> None:
     assert not checkpoints.is_due(measured=True)
 
 
-def test_one_is_due_whenever_the_time_is_over(store: Artifacts) -> None:
+def test_a_checkpoint_is_due_when_its_interval_is_over(store: Artifacts) -> None:
     assert checkpoints_of(store, every=1e-9).is_due(measured=False)
 
 
-def test_the_newest_two_are_kept(store: Artifacts) -> None:
+def test_the_newest_two_checkpoints_are_kept(store: Artifacts) -> None:
     checkpoints = checkpoints_of(store)
     for step in (9, 10, 100):
         checkpoints.write(step, str(step).encode())
@@ -52,9 +52,9 @@ def test_a_new_attempts_checkpoints_stay_though_an_earlier_one_got_further(store
     assert contents(later) == [b"2 200", b"2 100"]
 
 
-def test_an_attempt_that_lost_the_run_takes_no_later_ones_checkpoints_away(store: Artifacts) -> None:
+def test_an_attempt_that_lost_the_run_keeps_checkpoints_of_a_later_attempt(store: Artifacts) -> None:
     for step in (100, 200, 300):
-        store.write("run_1", 2, f"checkpoint-{step:012d}.pt", f"2 {step}".encode())  # it has yet to drop one
+        store.write("run_1", 2, f"checkpoint-{step:012d}.pt", f"2 {step}".encode())  # one is yet to be removed
     earlier = checkpoints_of(store)
     for step in (400, 500, 600):
         earlier.write(step, f"1 {step}".encode())
@@ -70,7 +70,7 @@ def test_an_attempt_that_lost_the_run_takes_no_later_ones_checkpoints_away(store
         (Past(2, 0), []),
     ],
 )
-def test_a_run_goes_on_from_no_checkpoint_whose_measurements_were_undone(
+def test_a_run_does_not_resume_from_a_checkpoint_with_undone_measurements(
     store: Artifacts, past: Past, usable: list[bytes]
 ) -> None:
     earlier = checkpoints_of(store)
@@ -79,6 +79,6 @@ def test_a_run_goes_on_from_no_checkpoint_whose_measurements_were_undone(
     assert contents(checkpoints_of(store, attempt=3, past=past)) == usable
 
 
-def test_another_runs_checkpoints_are_not_ours(store: Artifacts) -> None:
+def test_checkpoints_of_another_run_are_not_found(store: Artifacts) -> None:
     Checkpoints(store, "run_2", 1, NEW, 1e9).write(1, b"theirs")
     assert contents(checkpoints_of(store)) == []

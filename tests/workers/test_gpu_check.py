@@ -33,7 +33,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def of_all_kinds(pair: Pair, device: str) -> Verdict:
-    """Kernels that are right, but for one that kills its process, one that never ends, one that raises, one wrong."""
+    """Trial of kernels that are right, except one that kills its process, one that never ends, one that raises, and a
+    wrong one.
+    """
     if pair == DEAD:
         os.kill(os.getpid(), signal.SIGSEGV)
     if pair == HANGS:
@@ -56,7 +58,7 @@ def never(pair: Pair, device: str) -> Verdict:
 
 
 def counted(pair: Pair, device: str) -> Verdict:
-    """One that takes a while, and leaves a line."""
+    """Trial that takes a while and writes a line."""
     with Path(os.environ["XDG_CACHE_HOME"], "calls").open("a") as calls:
         calls.write(f"{' '.join(pair)}\n")
     time.sleep(0.2)
@@ -71,7 +73,7 @@ def compiles_for_ever(pair: Pair, device: str) -> Verdict:
 
 
 def worker(cache: Path, trial: str, seconds: float = 60) -> "subprocess.Popen[str]":
-    """A process that has all tried by this module's function ``trial``; it prints what it logs, and what it returns."""
+    """A process that tries all pairs by this module's function ``trial``; it prints its log and its result."""
     program = (
         "import logging; logging.basicConfig(level='INFO', format='%(message)s');"
         " from workers import fork_server; fork_server.start();"
@@ -90,7 +92,7 @@ def told(process: "subprocess.Popen[str]") -> tuple[list[str], str]:
     return err.splitlines(), out.strip()
 
 
-def test_what_kills_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(cache: Path) -> None:
+def test_a_trial_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(cache: Path) -> None:
     lines, missing = told(worker(cache, "of_all_kinds", seconds=5))
     broken = {DEAD, HANGS, RAISES}
     assert gpu_verdicts.verdicts(CPU) == {
@@ -108,7 +110,7 @@ def test_what_kills_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(cache: 
     assert missing == f"wrong or untried on this device: {failed}"
 
 
-def test_what_broke_is_tried_again_by_the_next_worker_and_nothing_else_is(cache: Path) -> None:
+def test_the_next_worker_repeats_only_trials_that_broke(cache: Path) -> None:
     for pair in FUSED_PAIRS:
         if pair != DEAD:
             with gpu_verdicts.alone(CPU):
@@ -121,7 +123,7 @@ def test_what_broke_is_tried_again_by_the_next_worker_and_nothing_else_is(cache:
     assert missing == "None"
 
 
-def test_where_nothing_can_be_tried_three_trials_are_enough(cache: Path) -> None:
+def test_trials_end_after_three_in_a_row_that_broke(cache: Path) -> None:
     lines, missing = told(worker(cache, "none_works"))
     broke = "broke, so it runs by the reference: CalledProcessError: Command 'gcc' returned non-zero exit status 1."
     names = [f"{cell} with {method}" for cell, method in FUSED_PAIRS]
@@ -137,7 +139,7 @@ def test_two_workers_try_each_pair_once_and_one_after_the_other(cache: Path) -> 
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["told to stop", "killed"])
-def test_a_trial_ends_with_its_worker_and_so_does_what_it_started(cache: Path, end: signal.Signals) -> None:
+def test_a_trial_and_the_processes_that_it_started_end_with_their_worker(cache: Path, end: signal.Signals) -> None:
     process = worker(cache, "compiles_for_ever")
     pid_file = cache / "compiler"
     until(lambda: pid_file.exists() and pid_file.read_text() != "", 60, lambda: "no compiler")
@@ -148,8 +150,8 @@ def test_a_trial_ends_with_its_worker_and_so_does_what_it_started(cache: Path, e
     assert gpu_verdicts.verdicts(CPU) == {}
 
 
-def test_where_verdicts_cannot_be_kept_nothing_runs_untried_and_the_log_says_so(cache: Path) -> None:
-    """Nobody can look into this one, as its name is too long; root could into one that may not be searched."""
+def test_no_fused_kernel_runs_untried_if_verdicts_cannot_be_stored(cache: Path) -> None:
+    """The folder's name is too long to be used. A folder without permissions would not do: root could read it."""
     lines, missing = told(worker(cache / ("x" * 300), "right"))
     assert "File name too long" in lines[1]
     assert missing.startswith("wrong or untried on this device: lstm with none")

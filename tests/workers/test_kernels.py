@@ -27,12 +27,12 @@ from workers.kernels import missing_for_triton, prepare
 COMPILING = "INFO workers.kernels: compiling kernels for this processor, once on this machine; it takes some seconds"
 MISSING = "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
 BRIEF = {"max_steps": 2, "eval_every": 2}
-QUICKLY = f'exec {shutil.which("g++")} "$@" -O0'  # what it makes is slow, and as good here
-ASKED_ELSE = 'case "$1" in -dump*) echo 12;; *)'  # of a compiler that knows its version
+QUICKLY = f'exec {shutil.which("g++")} "$@" -O0'  # its code is slow, which is good enough here
+ASKED_ELSE = 'case "$1" in -dump*) echo 12;; *)'  # a compiler answers questions about its version
 
 
 def compiler(folder: Path, text: str, name: str = "g++") -> str:
-    """A PATH whose g++ does this."""
+    """A PATH whose g++ runs this shell text."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\n{text}\n")
@@ -70,7 +70,7 @@ def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path
     path = compiler(tmp_path / "bin", f'echo "$@" >> {calls}; {QUICKLY}')
     with bare(tmp_path, path) as running:
         running.up()
-        until(lambda: fused(running), 30, running.logs)  # one that is compiling counts as one that has some
+        until(lambda: fused(running), 30, running.logs)  # a worker that compiles counts as one with kernels
         experiment = running.submit(training=BRIEF | {"kernel": "fused"})
         running.wait_succeeded(experiment)
         assert running.run_of(experiment)["kernel"] == "fused"
@@ -84,7 +84,7 @@ def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path
         assert told(running) == [COMPILING], "it was silent the second time"
 
 
-def test_without_a_compiler_all_goes_on_by_the_reference_after_one_plain_line(tmp_path: Path) -> None:
+def test_a_worker_without_a_compiler_logs_one_line_and_uses_the_reference(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with bare(tmp_path, str(tmp_path / "empty")) as running:
         running.up()
@@ -148,7 +148,7 @@ def hanging(folder: Path, running: Service) -> list[int]:
     return [int(pid) for pid in pids.read_text().split()]
 
 
-def test_while_it_compiles_a_worker_is_known_claims_nothing_and_refuses_nothing(tmp_path: Path) -> None:
+def test_a_worker_that_compiles_is_registered_and_claims_nothing(tmp_path: Path) -> None:
     go = tmp_path / "go"
     waits = f"while [ ! -e {go} ]; do sleep 0.1; done; {QUICKLY}"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac"), heartbeat_seconds=60) as running:
@@ -164,7 +164,7 @@ def test_while_it_compiles_a_worker_is_known_claims_nothing_and_refuses_nothing(
         assert fused(running) == [True], "told at once, not with the next heartbeat"
 
 
-def test_a_worker_on_a_gpu_needs_triton_and_none_of_the_processors_kernels(
+def test_a_worker_on_a_gpu_needs_triton_and_no_kernels_of_the_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(kernels, "_compiled", lambda: pytest.fail("it compiles"))
@@ -215,7 +215,7 @@ def test_a_worker_on_a_gpu_needs_the_c_compiler_that_triton_takes(
     assert missing_for_triton() == told
 
 
-def test_a_process_that_cannot_be_started_is_told_and_costs_no_worker(
+def test_a_compiling_process_that_cannot_start_is_logged_and_ends_no_worker(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails() -> None:
@@ -227,7 +227,7 @@ def test_a_process_that_cannot_be_started_is_told_and_costs_no_worker(
     assert "no fused kernels here" in caplog.text
 
 
-def test_a_process_that_is_killed_as_it_compiles_is_told_and_costs_no_worker(tmp_path: Path) -> None:
+def test_a_compiling_process_that_is_killed_is_logged_and_ends_no_worker(tmp_path: Path) -> None:
     waits = f"echo $$ >> {tmp_path}/pids; exec sleep 60"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac")) as running:
         running.up()
@@ -245,8 +245,8 @@ def test_a_process_that_is_killed_as_it_compiles_is_told_and_costs_no_worker(tmp
 
 
 @pytest.mark.parametrize("what", ["compiler", "cache"])
-def test_what_may_not_be_used_is_told_in_one_plain_line(tmp_path: Path, what: str) -> None:
-    """Nobody can look into the cache, as its name is too long; root could into one that may not be searched."""
+def test_an_unusable_compiler_or_cache_is_logged_in_one_plain_line(tmp_path: Path, what: str) -> None:
+    """The cache's name is too long to be used. A folder without permissions would not do: root could read it."""
     path = compiler(tmp_path / "bin", "")
     if what == "compiler":
         (tmp_path / "bin" / "g++").chmod(0o644)

@@ -1,4 +1,4 @@
-"""A service trains the code that lies there, also if it was edited since the service started."""
+"""A service trains the code on the disk, even if it was edited after the service started."""
 
 import json
 import shutil

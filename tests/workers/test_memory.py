@@ -37,7 +37,7 @@ LARGE: dict[str, Any] = {
 }
 
 
-def test_a_setting_is_what_trainings_get(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_limit_of_the_settings_is_that_of_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NORMBENCH_MEMORY_LIMIT", "8GiB")
     limit = read_settings(WorkerSettings).memory_limit
     assert limit == for_training(limit, [1]) == 8 * GIB
@@ -47,14 +47,14 @@ def test_a_setting_is_what_trainings_get(monkeypatch: pytest.MonkeyPatch) -> Non
             read_settings(WorkerSettings)
 
 
-def test_without_a_setting_they_get_the_machine_s_less_a_reserve() -> None:
+def test_trainings_without_a_setting_get_the_memory_of_the_machine_less_a_reserve() -> None:
     there_is = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert there_is // 8 <= for_training(None, []) or cgroup_limits()
     assert for_training(None, []) < there_is
 
 
 @pytest.mark.parametrize(("there_is", "given"), [(GIB // 2, GIB // 6 + 1), (GIB, 384 << 20), (6 * GIB, 21 * GIB // 4)])
-def test_in_a_small_container_the_service_s_own_processes_have_room(
+def test_the_services_own_processes_have_room_in_a_small_container(
     there_is: int, given: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workers.memory.cgroup_limits", lambda: [there_is])
@@ -109,7 +109,7 @@ def raised(error: Exception, cause: Exception) -> Exception:
         (ValueError("out of memory"), False),
     ],
 )
-def test_errors_that_say_that_there_is_no_memory(error: Exception, is_memory: bool) -> None:
+def test_errors_of_exhausted_memory_are_recognised(error: Exception, is_memory: bool) -> None:
     assert ran_out(error) is is_memory
 
 
@@ -131,8 +131,8 @@ def test_a_training_is_to_blame_if_it_was_near_its_limit_and_the_kernel_has_kill
     assert large.killed_by_kernel() == f"the training took {in_words(large.peak)}, and its worker gives it 1 MiB"
 
 
-def test_pages_of_files_are_not_memory_that_a_training_takes() -> None:
-    """A process that maps a file and reads it takes no memory that the kernel could not have back."""
+def test_pages_of_files_do_not_count_as_memory_of_a_training() -> None:
+    """A process that maps and reads a file takes no memory that the kernel could not take back."""
     watch, file = MemoryWatch(os.getpid(), 64 * GIB), Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
     assert file.stat().st_size > 200 << 20
     watch.excess()
@@ -147,7 +147,7 @@ def test_pages_of_files_are_not_memory_that_a_training_takes() -> None:
     assert watch.peak - before > 200 << 20
 
 
-def test_a_process_within_its_limit_is_let_be() -> None:
+def test_a_process_within_its_limit_is_not_stopped() -> None:
     assert MemoryWatch(os.getpid(), 64 * GIB).excess() is None
     excess = MemoryWatch(os.getpid(), 1 << 20).excess()
     assert excess is not None
@@ -192,7 +192,7 @@ def test_a_training_that_grows_past_its_limit_is_killed_and_fails_once(tmp_path:
     [(1, 128 << 20, "failed"), (1, 64 * GIB, "queued"), (0, 128 << 20, "queued")],
     ids=["the kernel, of its own size", "the kernel, for want of others", "somebody else"],
 )
-def test_who_killed_a_training_and_why_decides_whether_it_is_tried_again(
+def test_a_killed_training_is_retried_unless_its_own_memory_was_the_reason(
     tmp_path: Path, db: Database, kills: int, limit: int, state: str
 ) -> None:
     experiment, counts = submitted(db), tmp_path / "vmstat"
@@ -220,7 +220,7 @@ def test_who_killed_a_training_and_why_decides_whether_it_is_tried_again(
 
 
 class SmallMemory(MemoryFileSystem):  # type: ignore[misc]
-    """A store for whose checkpoints there is no memory left."""
+    """A store that runs out of memory when a checkpoint is written."""
 
     protocol = "small"
 
@@ -235,7 +235,7 @@ def train_with_small_memory(job: Job, worker: Connection) -> None:
     child.work(job, worker)
 
 
-def test_to_run_out_of_memory_in_a_call_of_the_store_is_the_training_s_own_error(tmp_path: Path) -> None:
+def test_exhausted_memory_in_a_call_of_the_store_is_the_trainings_own_error(tmp_path: Path) -> None:
     alone = multiprocessing.get_context("spawn")
     ours, theirs = alone.Pipe()
     spec = {"task": SMOKE, "norm": {"method": "none"}}

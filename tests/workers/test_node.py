@@ -41,7 +41,7 @@ def test_gpus_that_are_hidden_from_cuda_are_not_chosen(
     assert choose_device() == device
 
 
-def test_without_a_driver_there_is_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_device_without_a_driver_is_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert choose_device() == "cpu"
 
@@ -51,7 +51,7 @@ def test_a_worker_takes_runs_for_its_kind_of_device() -> None:
     assert identify("cuda:1", "wrk_1").queues == ("auto", "cuda")
 
 
-def test_a_gpu_s_memory_is_that_of_cuda_s_number_and_not_of_the_driver_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_of_a_gpu_is_found_by_cudas_number_and_not_the_drivers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver numbers GPUs by their place on the bus, CUDA the visible ones by speed."""
     by_number = {0: 80 * GIB, 1: 24 * GIB}
     monkeypatch.setattr(
@@ -77,7 +77,7 @@ def test_workers_of_one_machine_share_its_memory(db: Database) -> None:
     alone = given(WorkerSettings())
     join(mine.host, os.getpid())
     join("another", os.getppid())
-    join(mine.host, 2**22 + 1)  # beyond the largest process id: it has ended
+    join(mine.host, 2**22 + 1)  # beyond the largest process id, so this process has ended
     assert given(WorkerSettings()) == alone
     join(mine.host, os.getppid())
     join(mine.host, 1)

@@ -1,4 +1,4 @@
-"""Whatever a broker hands over, a worker drops what is no notification with one line, and takes the next one."""
+"""A worker drops each message that is no notification, with one line in the log, and takes the next message."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ ENVELOPE: dict[str, Any] = {
 
 
 def with_(path: str, value: Any) -> bytes:
-    """The envelope of a notification but for one field."""
+    """The envelope of a notification with one field replaced."""
     envelope = json.loads(json.dumps(ENVELOPE))
     inner, (*outer, last) = envelope, path.split(".")
     for name in outer:
@@ -150,7 +150,7 @@ def listening() -> Iterator[Callable[[Settings], Listener]]:
 
 
 def dropped(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The lines of the log that say so; there are no others, and no traceback."""
+    """Lines of the log about dropped messages. There are no other lines, and no traceback."""
     warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert not [record for record in warnings if record.exc_info], caplog.text
     lines = [record.getMessage() for record in warnings]
@@ -165,7 +165,9 @@ def lie_in(folder: Path, raw: bytes, name: str) -> None:
     part.rename(folder / f"{name}.{queue_name('cpu')}.msg")
 
 
-def test_from_files(tmp_path: Path, listening: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_drops_invalid_messages_from_files_and_takes_the_next(
+    tmp_path: Path, listening: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     listener = listening(Settings(data_dir=tmp_path, broker_url="filesystem://localhost"))
     folder = tmp_path / "broker" / "messages"
     for number, raw in enumerate(RAW.values()):
@@ -180,7 +182,9 @@ def test_from_files(tmp_path: Path, listening: Any, caplog: pytest.LogCaptureFix
     assert listener.taken == ["run_1", "run_2"]
 
 
-def test_from_redis(redis_url: str, tmp_path: Path, listening: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_drops_invalid_messages_from_redis_and_takes_the_next(
+    redis_url: str, tmp_path: Path, listening: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     with redis.Redis.from_url(redis_url) as broker:
         broker.delete(*map(queue_name, QUEUES))
         listener = listening(Settings(data_dir=tmp_path, broker_url=redis_url))
@@ -191,7 +195,9 @@ def test_from_redis(redis_url: str, tmp_path: Path, listening: Any, caplog: pyte
         assert listener.taken == ["run_1"]
 
 
-def test_from_rabbitmq(rabbitmq_url: str, tmp_path: Path, listening: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_drops_invalid_messages_from_rabbitmq_and_takes_the_next(
+    rabbitmq_url: str, tmp_path: Path, listening: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     listener = listening(Settings(data_dir=tmp_path, broker_url=rabbitmq_url))
     host = rabbitmq_url.partition("@")[2].rstrip("/")
     with Connection(host, "guest", "guest") as connection:
@@ -205,7 +211,7 @@ def test_from_rabbitmq(rabbitmq_url: str, tmp_path: Path, listening: Any, caplog
         assert channel.queue_declare(queue_name("cpu"), passive=True).message_count == 0
 
 
-def test_a_worker_process_goes_on(tmp_path: Path, redis_url: str) -> None:
+def test_a_worker_process_goes_on_after_invalid_messages(tmp_path: Path, redis_url: str) -> None:
     with service(tmp_path, broker_url=redis_url) as running:
         worker = running.cluster()["worker"]
         running.wait_succeeded(running.submit(seeds=(0,)))

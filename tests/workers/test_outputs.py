@@ -48,7 +48,7 @@ def test_outputs_are_the_model_and_the_tasks_artifacts() -> None:
 
 
 @pytest.mark.parametrize("name", ["a-b_c.1.json", "figures/a.json", "A", "9.txt"])
-def test_names_of_letters_digits_and_a_few_signs_are_good(name: str) -> None:
+def test_names_of_letters_digits_and_a_few_signs_are_accepted(name: str) -> None:
     assert name in dict(outputs.of(finished(name)))
 
 
@@ -56,7 +56,7 @@ def test_names_of_letters_digits_and_a_few_signs_are_good(name: str) -> None:
     "name",
     ["", "a b", "ä.txt", "../a", "figures/../a", "figures/a/b", "figures/", "figures", "other/a", "/a", ".a", "a\n"],
 )
-def test_other_names_are_refused_and_nothing_is_stored(name: str) -> None:
+def test_invalid_names_are_refused_and_nothing_is_stored(name: str) -> None:
     with pytest.raises(ValueError, match="use letters, digits"):
         next(outputs.of(finished("good.txt", name)))
 
@@ -67,7 +67,7 @@ def test_a_task_may_not_use_the_names_of_the_runs_own_files(name: str) -> None:
         next(outputs.of(finished(name)))
 
 
-def test_once_a_run_has_succeeded_only_its_attempts_outputs_are_kept_and_no_checkpoints(store: Artifacts) -> None:
+def test_a_succeeded_run_keeps_only_outputs_of_its_attempt_and_no_checkpoints(store: Artifacts) -> None:
     outputs.settle(store, "run_1", 2)
     assert stored(store) == sorted(
         [(1, "log.txt"), (1, "environment.json"), (2, "log.txt"), (2, "environment.json"), *((2, n) for n in OUTPUTS)]

@@ -1,4 +1,4 @@
-"""Whatever is killed, no accepted run is lost, none counts twice, and what resumes equals what was never disturbed."""
+"""Whatever is killed, no accepted run is lost or counts twice, and a resumed run equals an undisturbed run."""
 
 import signal
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from tests.servers import free_port, postgres_database, private_redis
 
 SEED = 7
 SMOKE = {"name": "permuted_digits", "profile": "smoke"}
-# By the slower kernel they last long enough to be caught at work.
+# By the slower kernel, runs last long enough to be interrupted.
 LONG: dict[str, Any] = {"training": {"max_steps": 110, "eval_every": 10, "target": None, "kernel": "reference"}}
 DENSE: dict[str, Any] = {"training": {"max_steps": 90, "eval_every": 2, "target": None, "kernel": "reference"}}
 HOPELESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 1_000_000, "target": None}}
@@ -34,7 +34,7 @@ IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds":
 
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Everything in one; whoever kills it starts it again."""
+    """A service with all processes under ``normbench up``. A test that kills it starts it again."""
     with service(tmp_path_factory.mktemp("embedded"), stall_seconds=10, **IMPATIENT) as running:
         running.up()
         yield running
@@ -42,7 +42,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def cluster(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """API, scheduler and, started last, a worker, each a process; whoever ends the worker starts another."""
+    """API, scheduler and worker (started last), each a process. A test that ends the worker starts another."""
     with (
         postgres_database(postgres_url) as database_url,
         service(
@@ -67,7 +67,7 @@ def long_in_peace() -> Undisturbed:
 
 
 def assert_equal_to_an_undisturbed_run(running: Service, run: dict[str, Any]) -> None:
-    """The resumed run against one that is left in peace, bit for bit."""
+    """Check that the resumed run equals an undisturbed run, bit for bit."""
     assert rows(running, run) == long_in_peace().rows
     assert without_seconds({**run["result"], "outcome": run["outcome"]}) == long_in_peace().result
 
@@ -121,7 +121,7 @@ def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service) -> N
     assert_equal_to_an_undisturbed_run(cluster, run)
 
 
-def test_everything_killed_nothing_lost(embedded: Service) -> None:
+def test_no_run_is_lost_when_all_processes_are_killed(embedded: Service) -> None:
     experiments = [embedded.submit(method, seeds=(0, 1)) for method in ("rms_norm", "weight_norm")]
     embedded.wait_for(experiments[0], lambda run: run["state"] != "queued")
     embedded.kill_all()
@@ -133,7 +133,7 @@ def test_everything_killed_nothing_lost(embedded: Service) -> None:
     assert (n_runs["rms_norm"], n_runs["weight_norm"]) == (2, 2)
 
 
-def test_what_is_submitted_while_the_broker_is_away_runs_later(tmp_path: Path, fresh_postgres_url: str) -> None:
+def test_an_experiment_submitted_while_the_broker_is_away_runs_later(tmp_path: Path, fresh_postgres_url: str) -> None:
     port = free_port()
     with service(tmp_path, database_url=fresh_postgres_url, broker_url=f"redis://127.0.0.1:{port}/0") as running:
         running.start("api", "--port", str(running.port))
@@ -176,7 +176,7 @@ def test_a_frozen_training_process_is_ended_and_tried_again(embedded: Service) -
 def test_a_run_that_is_lost_again_and_again_fails_with_the_reasons(tmp_path: Path) -> None:
     with service(tmp_path, max_attempts=2) as running:
         running.up()
-        victim = running.submit(**HOPELESS)  # it never gets as far as a checkpoint
+        victim = running.submit(**HOPELESS)  # the run never reaches a checkpoint
         for attempt in (1, 2):
             running.wait_for(victim, partial(trains_in_attempt, attempt=attempt))
             running.training_process().kill()
@@ -222,7 +222,7 @@ def artifacts_of(running: Service, experiment: dict[str, Any]) -> Path:
     return Path(running.environment["NORMBENCH_DATA_DIR"]) / "artifacts" / str(experiment["runs"][0]["id"])
 
 
-def test_no_measurement_is_missing_though_everything_dies_when_a_checkpoint_appears(tmp_path: Path) -> None:
+def test_no_measurement_is_lost_if_all_processes_die_at_a_checkpoint(tmp_path: Path) -> None:
     with service(tmp_path, checkpoint_seconds=0.3, flush_seconds=2.0) as running:
         running.up()
         victim = running.submit(seeds=(SEED,), **DENSE)
@@ -252,7 +252,7 @@ def test_a_torn_checkpoint_costs_time_and_is_reported(embedded: Service) -> None
     assert_equal_to_an_undisturbed_run(embedded, run)
 
 
-def test_while_the_database_is_away_the_training_goes_on(cluster: Service) -> None:
+def test_a_training_goes_on_while_the_database_is_away(cluster: Service) -> None:
     victim = cluster.submit("recurrent_batch_norm", seeds=(SEED,), **LONG)
     cluster.wait_for_step(victim, 20)
     server, _, name = cluster.environment["NORMBENCH_DATABASE_URL"].replace("+psycopg", "").rpartition("/")

@@ -70,12 +70,12 @@ def test_the_phase_of_an_evaluation_is_written_until_there_is_an_update_again(db
 
 
 def rename(db: Database, table: str, name: str) -> None:
-    """While its table has another name, nothing can be stored there."""
+    """Rename a table. While it has another name, nothing can be stored in it."""
     with db.engine.begin() as connection:
         connection.exec_driver_sql(f"ALTER TABLE {table} RENAME TO {name}")
 
 
-def test_the_beginning_is_due_at_once_and_undoes_what_was_measured_beyond_it(db: Database) -> None:
+def test_the_start_of_a_run_is_due_at_once_and_undoes_later_measurements(db: Database) -> None:
     claim = claimed(db)
     with db.transaction() as session:
         measured = [Measured(step, step / 10, {"train.loss": 1.0}) for step in (5, 10, 15)]
@@ -90,7 +90,7 @@ def test_the_beginning_is_due_at_once_and_undoes_what_was_measured_beyond_it(db:
     assert [step for step, *_ in curves["train.loss"].points] == [5, 8, 10]
 
 
-def test_what_could_not_be_written_is_written_later_and_only_then_said_to_be_stored(tmp_path: Path) -> None:
+def test_a_failed_write_is_repeated_and_only_then_reported_as_stored(tmp_path: Path) -> None:
     db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
     migrate(db)
     report, claim = begun(db, PATIENT)
@@ -122,7 +122,7 @@ def test_a_worker_that_stops_does_not_insist_on_a_database_that_is_away(
     db.close()
 
 
-def test_trouble_queues_the_run_after_a_pause_and_says_why(db: Database) -> None:
+def test_a_deferred_run_is_queued_after_a_pause_with_the_reason(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     report.deferred("artifact store: OSError: [Errno 28] No space left on device")
     with db.snapshot() as session:
@@ -132,7 +132,7 @@ def test_trouble_queues_the_run_after_a_pause_and_says_why(db: Database) -> None
     assert run.history[-1].lost is False
 
 
-def test_a_checkpoint_that_is_stored_is_said_to_be_progress(db: Database) -> None:
+def test_a_stored_checkpoint_counts_as_progress(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     with db.transaction() as session:
         session.execute(update(Run).values(times_lost=3))
@@ -168,7 +168,7 @@ def test_a_silent_run_is_due_at_its_heartbeat(db: Database) -> None:
     until(lambda: report.is_due, 5, lambda: "never due")
 
 
-def test_what_was_noted_is_stored_with_the_run(db: Database) -> None:
+def test_noted_progress_and_measurements_are_stored_with_the_run(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     for step in (10, 20):
         report.note(Progress(step, step / 10))
@@ -183,7 +183,7 @@ def test_what_was_noted_is_stored_with_the_run(db: Database) -> None:
     assert set(curves) == {"valid.accuracy", "train.loss"}
 
 
-def test_the_curves_hold_what_was_not_written_yet_and_what_earlier_attempts_measured(db: Database) -> None:
+def test_curves_include_unwritten_measurements_and_those_of_earlier_attempts(db: Database) -> None:
     claim = claimed(db)
     with db.transaction() as session:
         earlier = [Measured(step, step / 10, {"train.loss": 1.0}) for step in (5, 10)]
@@ -221,7 +221,7 @@ def test_curves_wait_for_a_database_that_is_away(tmp_path: Path, monkeypatch: py
     db.close()
 
 
-def test_the_end_brings_last_measurements_result_and_board_together(db: Database) -> None:
+def test_the_end_stores_last_measurements_result_and_board_entry_together(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     report.note(Progress(40, 4.0))
     report.note(Measured(40, 4.0, {"valid.accuracy": 0.9}))
@@ -235,7 +235,7 @@ def test_the_end_brings_last_measurements_result_and_board_together(db: Database
     assert training is None
 
 
-def test_an_end_that_is_stored_though_the_answer_was_lost_is_the_end(
+def test_an_end_that_was_stored_counts_though_the_answer_was_lost(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report, claim = begun(db, PATIENT)
@@ -271,7 +271,7 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
     assert (run.state, run.attempt, run.result) == ("queued", 2, None)
 
 
-def test_the_success_of_a_later_attempt_is_not_taken_for_ones_own(db: Database) -> None:
+def test_an_attempt_does_not_take_the_success_of_a_later_one_for_its_own(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     finished = ended(result_of(value=0.8))
     with db.transaction() as session:
@@ -283,7 +283,7 @@ def test_the_success_of_a_later_attempt_is_not_taken_for_ones_own(db: Database) 
         report.finished(finished)
 
 
-def test_a_wish_to_cancel_is_heard_at_the_next_write(db: Database) -> None:
+def test_a_request_to_cancel_is_noticed_at_the_next_write(db: Database) -> None:
     report, claim = begun(db, PATIENT)
     report.flush()
     assert not report.cancel_requested

@@ -43,7 +43,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
     db.close()
 
 
-def test_a_worker_that_cannot_start_a_training_gives_the_run_back_and_claims_no_other(
+def test_a_worker_that_cannot_start_a_training_gives_back_the_run_and_waits(
     tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = (submitted(db, seeds=[seed]).runs[0].id for seed in (0, 1))
@@ -151,8 +151,8 @@ def test_the_curves_of_a_resumed_run_begin_where_its_first_attempt_did(
     assert {attempt for *_, attempt in rows_of(db, run_id)} == {1, 2}
 
 
-def test_of_a_training_process_that_was_killed_the_log_is_kept(tmp_path: Path, db: Database) -> None:
-    """The training process stores the log itself with its checkpoints, and it has none yet."""
+def test_the_log_of_a_killed_training_process_is_kept(tmp_path: Path, db: Database) -> None:
+    """The training process stores its log with its checkpoints, and has no checkpoint yet."""
     run_id = submitted(db, training=LONG).runs[0].id
     settings = read_settings(WorkerSettings, data_dir=tmp_path, checkpoint_seconds=1e9)
     notifier = Notifier(make_celery(settings))
@@ -174,7 +174,7 @@ def leaders() -> list[psutil.Process]:
     return [child for child in psutil.Process().children(recursive=True) if os.getpgid(child.pid) == child.pid]
 
 
-def test_a_store_that_takes_no_curves_makes_the_run_wait_and_keeps_its_checkpoints(
+def test_a_run_whose_curves_cannot_be_stored_waits_and_keeps_its_checkpoints(
     settings: WorkerSettings, db: Database, executor_of: Callable[[str], Executor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id, other = (submitted(db, seeds=[seed]).runs[0].id for seed in (0, 1))
@@ -205,7 +205,7 @@ def test_a_store_that_takes_no_curves_makes_the_run_wait_and_keeps_its_checkpoin
     assert {a.attempt for a in store.list(run_id) if is_output(a.name)} == {2}
 
 
-def test_what_could_not_be_stored_stays_in_the_checkpoint(
+def test_measurements_that_could_not_be_stored_stay_in_the_checkpoint(
     tmp_path: Path, db: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     submitted(db)

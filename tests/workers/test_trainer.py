@@ -111,7 +111,7 @@ def test_a_run_begins_measures_and_ends(tmp_path: Path, trainers: list[Trainer])
     assert {a.name for a in Artifacts(str(tmp_path)).list("run_1")} >= {"model.pt", "environment.json"}
 
 
-def test_an_analysis_tells_its_pieces_its_curves_and_its_findings(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_an_analysis_reports_its_pieces_its_curves_and_its_findings(tmp_path: Path, trainers: list[Trainer]) -> None:
     told = list(messages(analysis_of(tmp_path, trainers, {"name": "gradient_flow", "profile": "smoke"})))
     started, *between, last = told
     assert isinstance(started, RunStarted)
@@ -145,7 +145,7 @@ def test_an_analysis_of_a_model_that_is_gone_fails_and_waits_if_the_store_seems_
 def test_an_analysis_of_a_model_whose_code_was_edited_since_it_was_submitted_fails(
     tmp_path: Path, trainers: list[Trainer]
 ) -> None:
-    """Its weights would be looked into by a method that did not train them."""
+    """Otherwise the weights would be analysed by code that did not train them."""
     run_id = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
     task = {"name": "population_statistics", "run": run_id}
     trained = resolve(written("recurrent_batch_norm"))
@@ -166,13 +166,13 @@ def analysis_of(folder: Path, trainers: list[Trainer], task: dict[str, Any], mod
     return trainers[-1]
 
 
-def test_it_leads_a_process_group_of_its_own(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_a_training_process_leads_its_own_process_group(tmp_path: Path, trainers: list[Trainer]) -> None:
     trainers.append(Trainer(job(tmp_path, **LONG)))
     first(trainers[0], RunStarted)
     assert os.getpgid(process_of(trainers[0]).pid) == process_of(trainers[0]).pid != os.getpgid(0)
 
 
-def test_asked_to_stop_it_leaves_a_checkpoint_to_go_on_from_bit_for_bit(
+def test_a_stopped_training_leaves_a_checkpoint_that_resumes_bit_for_bit(
     tmp_path: Path, trainers: list[Trainer]
 ) -> None:
     short: dict[str, Any] = {**LONG, "max_steps": 30, "method": "recurrent_batch_norm"}
@@ -197,7 +197,7 @@ def test_asked_to_stop_it_leaves_a_checkpoint_to_go_on_from_bit_for_bit(
     assert rest[-1].result.value == whole[-1].result.value
 
 
-def test_a_checkpoint_brings_along_what_nobody_said_is_stored(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_a_checkpoint_holds_measurements_not_confirmed_as_stored(tmp_path: Path, trainers: list[Trainer]) -> None:
     trainers.append(Trainer(job(tmp_path, **LONG)))
     steps = [message.step for message in islice(only_measured(trainers[0]), 3)]
     trainers[0].tell(Stored(steps[1]))
@@ -242,7 +242,7 @@ def test_a_torn_checkpoint_gives_way_to_the_one_before(tmp_path: Path, trainers:
     assert [newest in note for note in started.notes] == [True, False]
 
 
-def test_with_no_whole_checkpoint_it_begins_anew_and_says_so(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_a_training_without_a_whole_checkpoint_begins_anew_and_says_so(tmp_path: Path, trainers: list[Trainer]) -> None:
     Artifacts(str(tmp_path)).write("run_1", 1, "checkpoint-000000000007.pt", b"nonsense")
     trainers.append(Trainer(job(tmp_path, **LONG)))
     started = first(trainers[0], RunStarted)
@@ -251,7 +251,7 @@ def test_with_no_whole_checkpoint_it_begins_anew_and_says_so(tmp_path: Path, tra
     assert "checkpoint-000000000007.pt" in started.notes[0]
 
 
-def test_a_store_that_cannot_be_written_to_is_trouble_and_no_failure(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_a_store_that_cannot_be_written_to_is_reported_as_trouble(tmp_path: Path, trainers: list[Trainer]) -> None:
     (tmp_path / "run_1").write_text("a file where a folder should be")
     trainers.append(Trainer(job(tmp_path)))
     *_, last = messages(trainers[0])
@@ -260,7 +260,7 @@ def test_a_store_that_cannot_be_written_to_is_trouble_and_no_failure(tmp_path: P
     assert "run_1" in last.reason
 
 
-def test_data_that_is_not_at_hand_is_trouble_and_no_failure(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_missing_data_is_reported_as_trouble(tmp_path: Path, trainers: list[Trainer]) -> None:
     spec = {"task": {"name": "sequential_mnist", "profile": "smoke"}}
     trainers.append(Trainer(job_of(spec, tmp_path)))
     *_, last = messages(trainers[0])
@@ -306,7 +306,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_package_that_cannot_be_imported_fails_a_run_and_its_log_has_a_line_and_no_traceback(tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_imported_fails_a_run_with_one_line_in_its_log(tmp_path: Path) -> None:
     package, about = tmp_path / "absolute_norm", tmp_path / "absolute_norm-1.2.dist-info"
     for folder in (package, about, tmp_path / "store"):
         folder.mkdir()
@@ -330,13 +330,13 @@ def test_a_package_that_cannot_be_imported_fails_a_run_and_its_log_has_a_line_an
     assert "Traceback" not in log
 
 
-def test_every_checkpoint_is_told_of_once_it_is_stored(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_every_checkpoint_is_reported_once_it_is_stored(tmp_path: Path, trainers: list[Trainer]) -> None:
     trainers.append(Trainer(job(tmp_path, checkpoint_seconds=1e-9, **LONG)))
     saved = list(islice((message.step for message in messages(trainers[0]) if isinstance(message, Saved)), 3))
     assert saved == [1, 2, 3]
 
 
-def test_its_log_tells_of_measurements_and_checkpoints(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_the_log_of_a_training_has_measurements_and_checkpoints(tmp_path: Path, trainers: list[Trainer]) -> None:
     trainers.append(Trainer(job(tmp_path, checkpoint_seconds=1e-9, attempt=2)))
     list(messages(trainers[0]))
     lines = Artifacts(str(tmp_path)).read("run_1", 2, "log.txt").decode().splitlines()
@@ -346,7 +346,7 @@ def test_its_log_tells_of_measurements_and_checkpoints(tmp_path: Path, trainers:
     assert "completed: test accuracy 0." in lines[-1] or "reached_target: test accuracy 0." in lines[-1]
 
 
-def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_a_killed_training_process_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: list[Trainer]) -> None:
     trainer = Trainer(job(tmp_path, **LONG))
     first(trainer, Progress)
     process_of(trainer).send_signal(signal.SIGKILL)
@@ -354,7 +354,7 @@ def test_killed_it_is_gone_and_says_what_killed_it(tmp_path: Path, trainers: lis
     assert trainer.close() == "killed by SIGKILL"
 
 
-def test_it_can_be_killed_at_any_moment_of_its_end(tmp_path: Path, trainers: list[Trainer]) -> None:
+def test_a_training_process_can_be_killed_at_any_moment_of_its_end(tmp_path: Path, trainers: list[Trainer]) -> None:
     assert fork_server.look_for("cpu") == fork_server.Device(memory=None)
     for attempt in range(1, 31):
         trainer = Trainer(job(tmp_path, attempt=attempt, **LONG))
@@ -364,8 +364,8 @@ def test_it_can_be_killed_at_any_moment_of_its_end(tmp_path: Path, trainers: lis
 
 
 @pytest.mark.parametrize("optimizer", ["rmsprop", "adam", "toronto_adam"])
-def test_a_forked_process_finds_its_code_loaded_and_nobody_loads_torchs_compiler(optimizer: str) -> None:
-    """Code that the fork server has not imported is imported by every single process; slow imports are done by none."""
+def test_a_forked_process_has_its_code_loaded_and_not_torchs_compiler(optimizer: str) -> None:
+    """Each process imports the code that the fork server did not import. No process makes the slow imports."""
     training = {"max_steps": 2, "optimizer": {"name": optimizer}}
     code = f"""
 import json, sys

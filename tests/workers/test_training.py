@@ -43,14 +43,14 @@ def told_by(job: Job) -> list[Message]:
 
 
 def telling(*events: Event) -> Callable[..., Iterator[Event]]:
-    """Instead of ``normcore.run.run``."""
+    """Replacement of ``normcore.run.run`` that gives these events."""
     return lambda *args, **options: iter(events)
 
 
 # -- progress -----------------------------------------------------------------------------------------
 
 
-def test_a_phase_of_an_evaluation_is_told_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_phase_of_an_evaluation_is_reported_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     end = Finished("completed", result_of(), timing_of(), lambda: b"weights")
     events: list[Event] = [Stepped(10, 1.0, lambda: b""), Evaluating(10, 1.0, "validation"), measured(10), end]
     monkeypatch.setattr("workers.training.run", telling(started(), *events))
@@ -61,7 +61,7 @@ def test_a_phase_of_an_evaluation_is_told_before_it_begins(tmp_path: Path, monke
 # -- outputs ------------------------------------------------------------------------------------------
 
 
-def test_the_model_and_the_tasks_artifacts_are_stored_before_the_end_is_told(
+def test_the_model_and_the_tasks_artifacts_are_stored_before_the_end_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     artifacts = {"sample.txt": lambda: b"once upon a time", "figures/confusion_matrix.json": lambda: b"{}"}
@@ -85,7 +85,7 @@ def test_the_log_of_a_run_that_diverged_says_what_broke(
 
 
 @pytest.mark.parametrize("error", [OSError("no such font"), ZeroDivisionError("division by zero")])
-def test_an_artifact_that_cannot_be_made_is_an_error_of_the_training_and_no_trouble_of_the_store(
+def test_an_artifact_that_cannot_be_made_is_an_error_of_the_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def broken() -> bytes:
@@ -185,7 +185,7 @@ def test_a_checkpoint_that_cannot_be_used_gives_way_to_an_older_one(
 
 
 @pytest.mark.parametrize("why", UNUSABLE)
-def test_a_run_without_a_usable_checkpoint_starts_again_from_the_beginning_and_succeeds(
+def test_a_run_without_a_usable_checkpoint_starts_again_and_succeeds(
     tmp_path: Path, checkpoints: Artifacts, why: str
 ) -> None:
     for step in (OLDER, NEWEST):
@@ -202,7 +202,7 @@ def test_a_run_without_a_usable_checkpoint_starts_again_from_the_beginning_and_s
 
 
 def test_a_checkpoint_of_older_code_is_not_resumed_from(tmp_path: Path, checkpoints: Artifacts) -> None:
-    """A run would be half of the one, half of the other code."""
+    """Otherwise half of the run would be by older code and half by newer code."""
     for step in (OLDER, NEWEST):
         rewrite(checkpoints, step, lambda past: replace(past, start=replace(past.start, code="0" * 64)))
     first, *_ = told_by(job(tmp_path, attempt=2))
@@ -219,7 +219,7 @@ def test_a_checkpoint_that_does_not_tell_its_code_is_resumed_from(tmp_path: Path
 @pytest.mark.parametrize(
     "error", [DatasetError("ptb is not there", ("task", "corpus")), OSError("disk"), MemoryError()]
 )
-def test_what_is_not_the_checkpoints_fault_does_not_cost_it(
+def test_an_error_that_is_not_the_checkpoints_fault_keeps_the_checkpoint(
     tmp_path: Path, checkpoints: Artifacts, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def away(*args: object, **options: object) -> Iterator[Event]:
@@ -249,7 +249,7 @@ def test_a_run_is_probed_before_and_after_its_updates_and_tells_both(tmp_path: P
 def test_a_run_that_is_killed_after_its_training_is_probed_again_before_it_ends(
     tmp_path: Path, checkpoints: Artifacts
 ) -> None:
-    """The slower start counts: here that of the attempt that was killed."""
+    """The slower start counts: here the start of the attempt that was killed."""
     slow = (999.0,) * TIMES
     rewrite(checkpoints, NEWEST, lambda past: replace(past, start=replace(past.start, probe=slow)))
     end = end_of(told_by(job(tmp_path, attempt=2)))
@@ -260,7 +260,9 @@ def test_a_run_that_is_killed_after_its_training_is_probed_again_before_it_ends(
     assert min(end_of(told_by(job(tmp_path, attempt=2))).start.probe) > 0
 
 
-def test_a_run_that_goes_on_on_another_machine_has_moved_for_good(tmp_path: Path, checkpoints: Artifacts) -> None:
+def test_a_run_that_resumes_on_another_machine_counts_as_moved_from_then_on(
+    tmp_path: Path, checkpoints: Artifacts
+) -> None:
     rewrite(checkpoints, NEWEST, lambda past: replace(past, start=started_on("elsewhere")))
     first, *_, last = told_by(replace(job(tmp_path, attempt=2), checkpoint_seconds=0.0))
     assert isinstance(first, RunStarted)

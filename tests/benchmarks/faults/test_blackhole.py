@@ -1,4 +1,4 @@
-"""The black hole is one: connections stay open, nothing is acknowledged, and what vanished comes again afterwards."""
+"""Test of the black hole: connections stay open, nothing is acknowledged, and lost packets arrive afterwards."""
 
 import socket
 import threading

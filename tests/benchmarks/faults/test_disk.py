@@ -1,4 +1,4 @@
-"""The artifact disk fills up, frees up, and goes away with whoever mounted it."""
+"""The artifact disk fills up, is freed, and ends together with the process that mounted it."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ import pytest
 from benchmarks.faults.disk import Absent, SmallDisk, disk
 
 
-def test_a_full_disk_takes_nothing_and_takes_it_again_once_it_is_freed(tmp_path: Path) -> None:
+def test_a_full_disk_takes_nothing_until_it_is_freed(tmp_path: Path) -> None:
     with disk(tmp_path / "artifacts") as artifacts:
         (artifacts.folder / "kept").write_bytes(b"1")
         artifacts.fill()
@@ -22,7 +22,7 @@ def test_a_full_disk_takes_nothing_and_takes_it_again_once_it_is_freed(tmp_path:
     assert not os.path.ismount(tmp_path / "artifacts")
 
 
-def test_where_nobody_may_mount_the_folder_is_absent_for_a_while(tmp_path: Path) -> None:
+def test_the_folder_is_absent_for_a_while_where_mounting_is_not_allowed(tmp_path: Path) -> None:
     folder = tmp_path / "artifacts"
     folder.mkdir()
     (folder / "kept").write_bytes(b"1")

@@ -1,4 +1,4 @@
-"""The harness can fail: with the lease broken on purpose. That it passes as the service is, its brief run shows."""
+"""The harness finds a lease that is broken on purpose. A brief run of the harness shows that the service passes."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from benchmarks.number import promises_kept
 TRAINING = {
     "task": {"name": "char_lm", "profile": "smoke"},
     "norm": {"method": "none"},
-    "training": {"max_steps": 900, "eval_every": 60, "kernel": "reference"},  # long enough to be frozen in
+    "training": {"max_steps": 900, "eval_every": 60, "kernel": "reference"},  # long enough to be frozen while it runs
     "device": "cpu",
 }
 ONE_FROZEN_WORKER = Size(

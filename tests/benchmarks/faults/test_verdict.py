@@ -1,4 +1,4 @@
-"""The verdict on made values: what is right passes, and each thing that can be wrong is noticed."""
+"""The verdict on made-up values: correct runs pass, and each kind of fault is noticed."""
 
 from dataclasses import replace
 from typing import Any
@@ -74,7 +74,7 @@ def test_a_failed_run_is_failed_and_not_lost() -> None:
     assert (found.failed, found.lost) == (["run_1: OSError"], [])
 
 
-def test_an_experiment_that_nobody_posted_is_doubled() -> None:
+def test_an_experiment_that_was_not_posted_counts_as_doubled() -> None:
     assert verdict(GOOD, known=2).doubled == ["1 experiments that nobody posted"]
 
 
@@ -155,7 +155,7 @@ def injury(kind: Kind = Kind.WORKER, *, ends_attempt: bool = True) -> Injury:
 
 def test_recovery_counts_until_the_next_attempts_first_step() -> None:
     [hit] = injury().hit
-    assert recovery(injury(), hit, GOOD.samples) == 3.5  # at 6.0: neither the claim at 4.0 nor the beginning at 5.0
+    assert recovery(injury(), hit, GOOD.samples) == 3.5  # at 6.0, not at the claim (4.0) or the beginning (5.0)
     assert recovery(injury(), hit, GOOD.samples[:5]) is None
 
 
@@ -169,7 +169,7 @@ def test_recovery_of_a_killed_attempt_is_not_its_own_late_step() -> None:
 
 def test_steps_that_were_reported_only_when_the_attempt_was_lost_are_no_recovery() -> None:
     [hit] = injury().hit
-    claimed = [*GOOD.samples[:2], sample(2.6, "running", 2, 29)]  # the queue was left before anybody looked
+    claimed = [*GOOD.samples[:2], sample(2.6, "running", 2, 29)]  # the run had left the queue before the first sample
     assert recovery(injury(), hit, claimed) is None
     assert (
         recovery(injury(), hit, [*claimed, sample(3.0, "running", 2, 20, 20), sample(4.0, "running", 2, 21, 20)]) == 1.5

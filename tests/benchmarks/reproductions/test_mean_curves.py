@@ -1,4 +1,4 @@
-"""Curves of methods: a line each, and an interval around it."""
+"""Curves of methods: one line for each method, with an interval around the line."""
 
 from benchmarks.reproductions.mean_curves import Band, mean_curves
 from normcore.figures.figure import PALETTE
@@ -22,7 +22,7 @@ def test_each_curve_is_a_line_of_its_means_and_the_baselines_is_dashed() -> None
     ]
 
 
-def test_what_is_filled_goes_along_the_upper_ends_and_back_along_the_lower() -> None:
+def test_the_filled_area_follows_the_upper_ends_and_returns_along_the_lower_ends() -> None:
     [around] = [trace for trace in mean_curves(CURVES, "", "", "")["data"] if "name" not in trace]
     assert (around["x"], around["y"]) == ([10, 20, 20, 10], [0.5, 0.65, 0.55, 0.3])
     assert (around["fillcolor"], around["showlegend"]) == (PALETTE[0], False)

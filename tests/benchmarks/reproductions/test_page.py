@@ -1,4 +1,4 @@
-"""The page has the database's numbers, holds them against what was expected, and says what was not run."""
+"""The page has the database's numbers, compares them with the expectations, and names specs that were not run."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,7 +32,7 @@ RBN_TABLE_1 = Citation(task="permuted_mnist", where="Table 1")
 
 @pytest.fixture
 def section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Section:
-    """Two specs whose order a paper has an opinion on, and another."""
+    """Section of two specs whose order a paper claims, and of a third spec."""
     monkeypatch.setattr(sections, "SPECS", tmp_path)
     methods = {"with_ln": "layer_norm", "without": "none", "another": "rms_norm"}
     write(tmp_path / "some", {name: written(method, seeds=range(3)) for name, method in methods.items()})
@@ -58,7 +58,7 @@ def write(folder: Path, specs: Mapping[str, Any]) -> None:
 
 
 def trained(db: Database, method: str, *seeds: tuple[float, int | None, float]) -> list[str]:
-    """Runs that came to (value, steps to the target, validation loss in the end); their ids."""
+    """Store ended runs with these values, steps to the target and last validation losses; return their ids."""
     submitted(db, method, seeds=range(len(seeds)))
     ids = []
     for value, steps, loss in seeds:
@@ -75,7 +75,7 @@ def text_of(db: Database, section: Section, artifacts: Artifacts = NO_ARTIFACTS)
         return section_of(session, artifacts, section).splitlines()
 
 
-def test_what_was_not_run_is_said(db: Database, section: Section) -> None:
+def test_a_spec_that_was_not_run_is_marked_as_not_run(db: Database, section: Section) -> None:
     trained(db, "layer_norm", (0.5, 20, 1.0))
     lines = text_of(db, section)
     assert "| without | not run |  |  |  |  |  |" in lines
@@ -120,9 +120,7 @@ def test_an_order_seen_in_every_seed_is_doubted_where_the_board_cannot_tell(db: 
     ) in " ".join(text_of(db, section))
 
 
-def test_an_order_that_is_never_seen_is_contradicted_where_the_difference_is_no_chance(
-    db: Database, section: Section
-) -> None:
+def test_an_order_never_seen_is_contradicted_if_the_difference_is_significant(db: Database, section: Section) -> None:
     trained(db, "none", (0.9, 10, 2.0), (0.91, 10, 2.0), (0.89, 10, 2.0))
     trained(db, "layer_norm", (0.6, 20, 1.0), (0.61, 20, 3.0), (0.62, 20, 3.0))
     text = " ".join(text_of(db, section))
@@ -156,8 +154,10 @@ def test_a_target_at_the_first_evaluation_is_not_resolved(db: Database, section:
     assert text.count(told) == 1, "of the order by updates alone"
 
 
-def test_times_are_told_to_the_level_that_the_baseline_holds(db: Database, section: Section) -> None:
-    """The baseline holds 0.5 from update 30 on; the other is there at 15, and holds its own 0.8 from update 30 on."""
+def test_times_are_given_to_the_level_that_the_baseline_holds(db: Database, section: Section) -> None:
+    """The baseline holds 0.5 from update 30 on. The other spec reaches 0.5 at update 15, and holds its best, 0.8, from
+    30 on.
+    """
     curves = {"none": [0.1, 0.3, 0.5, 0.9, 0.5], "layer_norm": [0.25, 0.75, 0.8, 0.8, 0.8]}
     for method, values in curves.items():
         submitted(db, method, seeds=[0])
@@ -197,7 +197,7 @@ def test_metrics_that_do_not_rank_have_a_table_of_their_own(db: Database, sectio
     assert "| without | – |" in text_of(db, of_text)
 
 
-def test_of_specs_without_a_seed_in_common_nothing_is_said(db: Database, section: Section) -> None:
+def test_an_order_of_specs_without_a_common_seed_is_not_known_yet(db: Database, section: Section) -> None:
     trained(db, "none", (0.3, None, 2.0))
     submitted(db, "layer_norm", seeds=[5])
     finished(db, claimed(db).lease, value=0.9)
@@ -219,7 +219,7 @@ def test_every_machine_is_named(db: Database, section: Section) -> None:
     assert line.startswith("Measured on A, 1 thread a run, torch 9; G, torch 9; commit abcdefg, unknown, ")
 
 
-def test_in_a_chain_each_link_is_told_where_one_fails(db: Database, section: Section) -> None:
+def test_a_chain_with_a_failing_step_lists_each_step(db: Database, section: Section) -> None:
     for method, value in (("layer_norm", 0.5), ("none", 0.7), ("rms_norm", 0.2)):
         trained(db, method, (value, None, 1.0))
     chain = Order(source="we", best_first=("with_ln", "without", "another"))
@@ -302,7 +302,7 @@ def test_at_a_glance_each_claim_has_a_line(db: Database, section: Section) -> No
     ]
 
 
-def test_of_the_papers_own_size_only_that_counts(db: Database) -> None:
+def test_runs_at_full_size_count_only_with_the_papers_own_budget(db: Database) -> None:
     def line(before: Earlier = NOTHING) -> str:
         with db.snapshot() as session:
             return next(x for x in at_full_size(session, before).splitlines() if x.startswith("| permuted_mnist "))
@@ -323,7 +323,7 @@ def test_of_the_papers_own_size_only_that_counts(db: Database) -> None:
     assert line(landed) == line()
 
 
-def test_what_the_papers_have_and_no_section_measures_is_listed() -> None:
+def test_published_results_that_no_section_measures_are_listed() -> None:
     measured = Section(title="-", specs="some", claims="-", differs="-", published=(RBN_TABLE_1,))
     rows = not_measured([measured]).splitlines()
     assert "| LN, Table 2 | order_embedding |" in rows
@@ -352,7 +352,7 @@ def test_the_program_writes_the_page_of_the_services_database(
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == landed, "nothing was run since"
 
 
-def test_a_page_of_which_there_is_no_run_stays_as_it_is(db: Database) -> None:
+def test_a_page_without_any_run_stays_as_it_is(db: Database) -> None:
     plain = PAGE.read_text(encoding="utf-8")
     landed = plain.replace("BN-LSTM 0.954 | not run |", "BN-LSTM 0.954 | none 0.9 |")
     assert landed != plain
@@ -360,7 +360,7 @@ def test_a_page_of_which_there_is_no_run_stays_as_it_is(db: Database) -> None:
         assert page(session, NO_ARTIFACTS, sections.sections(), earlier(landed, read_seeds(SEEDS))) == landed
 
 
-def test_what_the_page_says_of_papers_and_protocols_is_what_the_sections_file_says() -> None:
+def test_the_landed_page_repeats_claims_and_differences_of_the_sections_file() -> None:
     landed = earlier(PAGE.read_text(encoding="utf-8"))
     for known in sections.sections():
         text = " ".join(landed.sections[known.title].split())
@@ -385,8 +385,8 @@ def test_a_section_that_was_run_again_is_new(db: Database, section: Section) -> 
         assert "| with ln | 1 | 0.5 |" in page(session, NO_ARTIFACTS, [section])
 
 
-def test_verdicts_of_a_section_that_is_not_at_hand_come_from_its_printed_table(db: Database, section: Section) -> None:
-    """Intervals are those of Student's t at 95% of .48 .51 .55 and .8 .82 .79; p is that of the values themselves."""
+def test_verdicts_of_an_absent_section_come_from_its_printed_table(db: Database, section: Section) -> None:
+    """Intervals are Student's t at 95% of .48 .51 .55 and of .8 .82 .79; p is computed from these values."""
     orders = (section.orders[0], Order(source="LN", best_first=("without", "with_ln")))
     asked = section.model_copy(update={"orders": orders, "shows": ""})
     with db.snapshot() as session:
@@ -426,7 +426,7 @@ def test_verdicts_of_a_section_that_is_not_at_hand_come_from_its_printed_table(d
     assert "The board" not in later.partition("## Table 9")[2], "nobody knows what t its intervals have"
 
 
-def test_verdicts_of_a_section_that_is_not_at_hand_come_from_the_seeds_beside_the_page(
+def test_verdicts_of_an_absent_section_come_from_the_seeds_beside_the_page(
     db: Database, section: Section, tmp_path: Path
 ) -> None:
     trained(db, "none", (0.3, None, 2.0), (0.4, None, 2.0), (0.5, 40, 2.5))
@@ -442,7 +442,7 @@ def test_verdicts_of_a_section_that_is_not_at_hand_come_from_the_seeds_beside_th
 def test_a_row_that_was_not_run_again_stays_and_is_compared_by_its_printed_interval(
     db: Database, section: Section
 ) -> None:
-    """The page has printed mean and interval of .48 .51 .55 in four digits; .8 .82 .79 are measured."""
+    """The printed page has mean and interval of .48 .51 .55 with four digits; .8 .82 .79 are measured."""
     orders = (section.orders[0], Order(source="LN", best_first=("with_ln", "without")))
     asked = section.model_copy(update={"orders": orders, "shows": "", "baseline": "with_ln"})
     row = "| without | 3 | 0.5133 | 0.4261 to 0.6006 | 10 (3 of 3) | 1.0 |"
@@ -492,7 +492,7 @@ def test_an_analysis_that_was_run_again_is_new(db: Database, section: Section) -
     assert "| what the paper says | 0 of 1 hold |" in again
 
 
-def test_where_there_is_no_database_it_says_so(
+def test_the_program_says_that_there_is_no_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NORMBENCH_DATA_DIR", str(tmp_path / "nothing"))

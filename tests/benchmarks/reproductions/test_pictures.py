@@ -21,7 +21,7 @@ def test_a_band_is_the_mean_over_seeds_up_to_the_first_ones_end() -> None:
     second = [*(Point(step, value + 0.2, 1.0) for step, value, _ in first), Point(30, 0.9, 3.0)]
     at_10, at_20 = bands([first, second])
     assert (at_10.x, at_10.mean, at_20.x, at_20.mean) == pytest.approx((10, 0.3, 20, 0.5))
-    assert at_10.interval == pytest.approx((0.3 - 2.1205, 0.3 + 2.1205), abs=1e-4)  # t = 21.205 of one degree
+    assert at_10.interval == pytest.approx((0.3 - 2.1205, 0.3 + 2.1205), abs=1e-4)  # t = 21.205, one degree of freedom
     assert bands([first]) == [Band(10, 0.2, None), Band(20, 0.4, None)]
 
 
@@ -73,9 +73,7 @@ def test_curves_and_samples_are_those_of_the_runs(db: Database, section: Section
     ]
 
 
-def test_what_is_shown_is_of_the_first_seed_that_did_not_diverge(
-    db: Database, section: Section, tmp_path: Path
-) -> None:
+def test_pictures_show_the_first_seed_that_did_not_diverge(db: Database, section: Section, tmp_path: Path) -> None:
     artifacts = Artifacts(str(tmp_path / "artifacts"))
     submitted(db, "none", seeds=[0, 1])
     for value in (None, 0.5):
@@ -91,7 +89,7 @@ def test_what_is_shown_is_of_the_first_seed_that_did_not_diverge(
         assert (found.get("without-made.png"), len(shown)) == ((None, 0) if value is None else (b"the second", 1))
 
 
-def test_without_a_run_there_are_none(db: Database, section: Section, tmp_path: Path) -> None:
+def test_there_are_no_pictures_without_a_run(db: Database, section: Section, tmp_path: Path) -> None:
     with db.snapshot() as session:
         assert dict(pictures(session, Artifacts(str(tmp_path)), section)) == {}
     assert not any(line.startswith("![") for line in text_of(db, section))
@@ -115,7 +113,7 @@ def test_curves_stay_where_not_all_of_their_specs_were_run_again(
     assert (folder / "some" / "with_ln-made.png").read_bytes() == b"new"
 
 
-def test_every_picture_that_the_page_shows_is_there() -> None:
+def test_every_picture_that_the_page_shows_exists() -> None:
     page = Path(__file__).parents[3] / "docs/results/reproductions.md"
     shown = [line.rpartition("(")[2].removesuffix(")") for line in page.read_text().splitlines() if line[:2] == "!["]
     assert shown

@@ -1,4 +1,4 @@
-"""Rules that learn nothing."""
+"""Rules that answer questions without learning."""
 
 import pytest
 
@@ -13,9 +13,9 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("rule", "errors"), zip(RULES, (2 / 3, 1 / 3), strict=True))
-def test_a_rule_is_wrong_where_it_names_another_or_none(rule: str, errors: float) -> None:
+def test_a_rule_that_names_another_answer_or_no_answer_is_wrong(rule: str, errors: float) -> None:
     assert wrong(QUESTIONS, RULES[rule]) == pytest.approx(errors)
 
 
-def test_a_question_cannot_be_answered_whose_answer_was_left_out() -> None:
+def test_a_question_whose_answer_was_left_out_cannot_be_answered() -> None:
     assert cannot(QUESTIONS) == pytest.approx(1 / 3)

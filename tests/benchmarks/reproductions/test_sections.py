@@ -1,4 +1,4 @@
-"""Every section can be measured: its specs are valid, and what it names is there."""
+"""Every section can be measured: its specs are valid, and every name in the section exists."""
 
 import re
 
@@ -13,7 +13,7 @@ from normcore.spec.analyses.analysis import TrainedAnalysis
 SECTIONS = sections()
 
 
-def test_curves_are_as_many_as_there_are_colours() -> None:
+def test_a_section_draws_at_most_as_many_curves_as_there_are_colours() -> None:
     names = [f"spec{k}" for k in range(len(PALETTE) + 1)]
     written = {"title": "t", "specs": "s", "claims": "c", "differs": "d"}
     assert len(Section.model_validate({**written, "draws": names[:-1]}).draws) == len(PALETTE)
@@ -21,12 +21,12 @@ def test_curves_are_as_many_as_there_are_colours() -> None:
         Section.model_validate({**written, "draws": names})
 
 
-def test_every_folder_of_specs_is_a_section_and_the_other_way_round() -> None:
+def test_every_folder_of_specs_is_a_section_and_every_section_a_folder() -> None:
     assert sorted(section.specs for section in SECTIONS) == sorted(f.name for f in SPECS.iterdir() if f.is_dir())
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=[section.specs for section in SECTIONS])
-def test_what_a_section_names_is_there(section: Section) -> None:
+def test_every_name_in_a_section_exists(section: Section) -> None:
     specs = section.resolved()
     trainings = [spec for spec in specs.values() if isinstance(spec, TrainingSpec)]
     assert len(trainings) in (0, len(specs)), "a section trains or analyses"
@@ -42,7 +42,7 @@ def test_what_a_section_names_is_there(section: Section) -> None:
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=[section.specs for section in SECTIONS])
-def test_trainings_of_a_section_stand_on_one_board_within_its_budget_from_three_seeds(section: Section) -> None:
+def test_trainings_of_a_section_share_a_board_keep_its_budget_and_have_3_seeds(section: Section) -> None:
     trainings = [spec for spec in section.resolved().values() if isinstance(spec, TrainingSpec)]
     assert len({(spec.task.name, str(spec.task.canonical())) for spec in trainings}) <= 1
     for spec in trainings:

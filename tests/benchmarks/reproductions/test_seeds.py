@@ -1,4 +1,4 @@
-"""Results by seed survive in a file, and a printed table stands for them where its intervals are known."""
+"""Results by seed are stored in a file. A printed table replaces absent results if its kind of interval is known."""
 
 import statistics
 from pathlib import Path
@@ -11,7 +11,7 @@ from normcore.target import Time
 MEASURED = "Measured on a machine, torch 2; commit {}, 2026-11-25."
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_seeds_are_read_back(tmp_path: Path) -> None:
     diverged = Seeds(values={0: 0.5, 1: None}, score=0.3, times={0: Time(True, 75.0, 1.5)}, shown={0: 1.25, 1: None})
     seeds = {"rbn": {"none": diverged, "layer_norm": Seeds(values={2: 0.25}, score=0.25, max_steps=40)}}
     write(tmp_path / "pictures" / "seeds.json", {**seeds, "nothing": {}})
@@ -20,7 +20,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_printed_interval_of_three_seeds_gives_their_mean_and_spread() -> None:
-    """Student's t at 95% with two degrees is 4.3027: of .4 .5 .6 the interval is .5 +- 4.3027 * .1 / sqrt(3)."""
+    """Student's t at 95% with two degrees of freedom is 4.3027; .4 .5 .6 give .5 +- 4.3027 * .1 / sqrt(3)."""
     rows = [["layer norm", "3", "0.5", "0.2516 to 0.7484", "75 (3 of 3)", "1.0"]]
     found = read_table(MEASURED.format("bd0cfa7"), ["layer_norm", "none"], rows)
     assert list(found) == ["layer_norm"]
@@ -45,11 +45,11 @@ def test_one_seed_has_a_value_and_no_spread() -> None:
 
 
 @pytest.mark.parametrize("commit", ["abcdef0", "bd0cfa7, abcdef0", "unknown"])
-def test_of_other_commits_nobody_knows_which_interval_they_have(commit: str) -> None:
+def test_tables_of_unknown_commits_give_no_seeds(commit: str) -> None:
     rows = [["none", "3", "0.5", "0.2516 to 0.7484", "75 (3 of 3)", "1.0"]]
     assert read_table(MEASURED.format(commit), ["none"], rows) == {}
 
 
-def test_five_seeds_are_compared_seed_by_seed_so_that_a_table_does_not_stand_for_them() -> None:
+def test_a_table_of_five_seeds_does_not_replace_the_seeds() -> None:
     rows = [["none", "5", "0.5", "0.2516 to 0.7484", "75 (5 of 5)", "1.0"]]
     assert read_table(MEASURED.format("bd0cfa7"), ["none"], rows) == {}

@@ -1,4 +1,4 @@
-"""A board of an order's specs agrees, cannot tell, or says the opposite."""
+"""A board of an order's specs agrees with the order, cannot tell, or says the opposite."""
 
 import math
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ def raw_p(a: Sequence[float], b: Sequence[float]) -> float:
     return float(ttest_ind(a, b, equal_var=False).pvalue)
 
 
-def test_of_a_chain_p_is_corrected_for_all_pairs_of_its_specs() -> None:
-    """Holm: of p = .000001, .0032 and .086 the first counts three times, the next one twice, the last one once."""
+def test_p_of_a_chain_is_corrected_for_all_pairs_of_its_specs() -> None:
+    """Holm's correction multiplies the p-values .000001, .0032 and .086 by 3, 2 and 1."""
     found = steps_of(order("a", "b", "c"), a=of(*FIRST), b=of(*SECOND), c=of(*THIRD))
     assert [step.outcome for step in found] == ["cannot tell", "agrees"]
     assert found[0].p_value == pytest.approx(raw_p(FIRST, SECOND))
@@ -47,15 +47,15 @@ def test_of_a_chain_p_is_corrected_for_all_pairs_of_its_specs() -> None:
     assert "a before b: cannot tell, a is better by 0.07" in describe(order("a", "b", "c"), found)
 
 
-def test_a_step_that_is_the_other_way_round_is_counted() -> None:
+def test_a_step_in_the_opposite_order_is_counted() -> None:
     found = steps_of(order("c", "b", "a"), a=of(*FIRST), b=of(*SECOND), c=of(*THIRD))
     assert summarize(found) == "agrees with 0 of 2 steps, says the opposite of 1"
     assert found[0].size == pytest.approx(-0.33)
     assert found[0].outcome == "says the opposite"
 
 
-def test_survivors_of_divergence_are_not_above_who_always_converged() -> None:
-    """Two seeds at .9 and one that diverged, worth .1, have a lower score than three at .8."""
+def test_a_spec_with_a_diverged_seed_is_not_above_one_that_always_converged() -> None:
+    """Two seeds at .9 and a diverged seed, which counts as .1, have a lower score than three seeds at .8."""
     survivors = Seeds(values={0: 0.9, 1: 0.901, 2: None}, score=(0.9 + 0.901 + 0.1) / 3)
     [step] = steps_of(order("a", "b"), a=survivors, b=of(0.8, 0.801, 0.799))
     assert (step.outcome, step.p_value < 0.01) == ("cannot tell", True)
@@ -85,7 +85,7 @@ def test_times_are_compared_by_their_ratio() -> None:
     assert step.size == pytest.approx(1 / 2.3891, abs=1e-4)
 
 
-def test_a_miss_or_the_first_evaluation_makes_a_bound_and_both_against_each_other_nothing() -> None:
+def test_a_miss_or_a_hit_at_the_first_evaluation_makes_a_bound_but_not_both() -> None:
     fast, slow = timed((True, 20), (True, 22), (True, 24)), timed((True, 40), (True, 60), (True, 60))
     missed = timed((True, 40), (True, 60), (False, 390))
     at_first = timed((True, 10), (True, 10), (True, 12))
@@ -100,7 +100,7 @@ def test_a_miss_or_the_first_evaluation_makes_a_bound_and_both_against_each_othe
 
 
 def test_no_time_counts_beyond_the_first_miss() -> None:
-    """Nobody knows what the miss at 100 would have come to, so that 160 and 170 count as 100, too."""
+    """The miss is censored at 100, so 160 and 170 count as 100, too."""
     fast, slow = timed((True, 20), (True, 22), (False, 100)), timed((True, 40), (True, 160), (True, 170))
     [step] = steps_of(order("a", "b", by=TO_THE_TARGET), a=fast, b=slow)
     logs = [[math.log(min(time, 100)) for time in times] for times in ((20, 22, 100), (40, 160, 170))]

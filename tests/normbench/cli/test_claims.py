@@ -54,7 +54,7 @@ def test_a_claim_is_submitted_shown_judged_and_withdrawn(api: str, claim_file: P
     assert "example.org" not in normbench("leaderboard", "permuted_digits", "--profile", "smoke")
 
 
-def test_what_is_wrong_with_a_claim_is_told_by_field(api: str, tmp_path: Path) -> None:
+def test_errors_of_a_claim_are_told_by_field(api: str, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(CLAIM.replace("0.88", "88"))
     told = normbench("claim", wrong, status=2)
@@ -105,7 +105,7 @@ def test_the_same_claim_is_one_result_however_its_file_is_written(api: str, clai
     assert from_json("claim", again)["id"] != id, "what was withdrawn may be claimed anew"
 
 
-def test_the_example_of_a_refusal_is_that_of_the_examples_and_is_accepted(api: str) -> None:
+def test_the_example_in_a_refusal_is_the_example_file_and_is_accepted(api: str) -> None:
     example = Path(__file__).parents[3] / "examples" / "claims" / "permuted_digits.yaml"
     assert example.read_text() == EXAMPLE
     assert [one["value"] for one in from_json("claim", example)["values"]] == [0.61, 0.62]
@@ -129,7 +129,7 @@ def test_the_example_of_a_refusal_is_that_of_the_examples_and_is_accepted(api: s
         ("provenance: {source: http://a.org, code: 12}", "provenance.code: expected text; put it in quotes"),
     ],
 )
-def test_a_wrong_claim_is_told_what_its_values_look_like(api: str, tmp_path: Path, written: str, told: str) -> None:
+def test_a_wrong_claim_is_refused_with_an_example(api: str, tmp_path: Path, written: str, told: str) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(f"task: {{name: permuted_digits, profile: smoke}}\n{written}\n")
     lines = normbench("claim", wrong, status=2).removeprefix("normbench: ")

@@ -73,11 +73,11 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         assert "Usage" in result.stdout
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert normbench("--version") == f"normbench {version('normbench')}\n"
 
 
-def test_what_the_service_refuses_goes_to_standard_error_with_status_2(api: str, tmp_path: Path) -> None:
+def test_a_refusal_of_the_service_goes_to_standard_error_with_status_2(api: str, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("task: {name: permuted_digits}\nnorm: {method: layer_nrom}\nseeds: []\n")
     message = normbench("submit", wrong, status=2)
@@ -89,7 +89,7 @@ def test_what_the_service_refuses_goes_to_standard_error_with_status_2(api: str,
     assert "baseline" in normbench("leaderboard", "permuted_digits", "--baseline", "nope", status=2)
 
 
-def test_without_a_service_it_says_how_to_start_one(nobody: None, spec_file: Path) -> None:
+def test_a_command_without_a_service_says_how_to_start_a_service(nobody: None, spec_file: Path) -> None:
     for arguments in (
         ["submit", spec_file],
         ["status"],
@@ -117,7 +117,7 @@ def test_without_a_service_it_says_how_to_start_one(nobody: None, spec_file: Pat
         (["logs", "exp_1"], "`normbench status exp_1`"),
     ],
 )
-def test_an_id_of_the_other_kind_is_told_which_command_takes_it(
+def test_an_id_of_another_kind_is_refused_with_the_command_that_takes_it(
     nobody: None, arguments: list[str], advice: str
 ) -> None:
     assert advice in normbench(*arguments, status=2)

@@ -28,7 +28,7 @@ def test_entries_stand_side_by_side_as_a_table_or_as_json(api: str, db: Database
     assert found == Client(api).compare(none, norm, baseline=norm)
 
 
-def test_what_diverged_and_what_had_more_updates_is_said(api: str, db: Database) -> None:
+def test_diverged_seeds_and_entries_over_budget_are_named(api: str, db: Database) -> None:
     none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
     norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
     more = trained(db, "rms_norm", [0.95, 0.96], [10] * 2, training={"max_steps": 2 * MAX_STEPS})
@@ -43,7 +43,7 @@ def test_what_diverged_and_what_had_more_updates_is_said(api: str, db: Database)
     assert f"], better {p_holm:.2g} – " in over, "it has no rank"
 
 
-def test_an_entry_that_is_not_there_is_named(api: str, db: Database) -> None:
+def test_an_unknown_entry_is_named(api: str, db: Database) -> None:
     none = trained(db, "none", [0.7], [20])
     result = CliRunner().invoke(app, ["compare", none, "0" * 8])
     assert result.exit_code != 0
@@ -69,7 +69,7 @@ def test_methods_of_a_board_stand_for_their_best_entries(api: str, db: Database)
     assert "name the task of its board" in normbench("compare", "none", "layer_norm", status=2)
 
 
-def test_it_says_for_which_pairs_p_was_corrected_and_what_the_others_show(api: str, db: Database) -> None:
+def test_a_comparison_says_for_which_pairs_p_was_corrected(api: str, db: Database) -> None:
     none = trained(db, "none", [0.70, 0.72, 0.74], [20, 22, 24])
     norm = trained(db, "layer_norm", [0.80, 0.82, 0.81], [10, 11, 12], training={"optimizer": {"lr": 0.004}})
     best = trained(db, "rms_norm", [0.95, 0.951, 0.952], [10, 11, 12])
@@ -85,7 +85,7 @@ def test_it_says_for_which_pairs_p_was_corrected_and_what_the_others_show(api: s
     assert "of the others" not in two
 
 
-def test_a_score_that_is_not_the_mean_is_said(api: str, db: Database) -> None:
+def test_a_score_that_is_not_the_mean_is_shown(api: str, db: Database) -> None:
     """Hand computation: (.1 + .4) / 2, where .02 counts as .1; the mean is .21."""
     none = trained(db, "none", [0.02, 0.40], [20] * 2)
     norm = trained(db, "layer_norm", [0.30, 0.40], [10] * 2)

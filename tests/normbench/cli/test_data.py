@@ -28,10 +28,10 @@ def test_data_sets_are_listed_and_checked_without_a_service(nobody: None) -> Non
 
 
 @pytest.mark.parametrize("verb", ["verify", "fetch"])
-def test_data_sets_that_cannot_be_had_are_all_told_of_with_where_to_put_their_files(
+def test_data_sets_that_cannot_be_fetched_are_named_with_the_place_for_their_files(
     nobody: None, settings: Settings, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    monkeypatch.setattr("urllib.request._opener", None)  # it keeps to the proxies of its first call
+    monkeypatch.setattr("urllib.request._opener", None)  # urllib keeps the proxies of its first call
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")  # nothing is downloaded in a test
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{free_port()}")
     corrupt = settings.datasets_dir / "mnist" / "train-images-idx3-ubyte"
@@ -51,7 +51,7 @@ def test_data_sets_that_cannot_be_had_are_all_told_of_with_where_to_put_their_fi
     assert "digits" in answer["verified" if verb == "verify" else "fetched"]
 
 
-def test_files_that_are_missing_are_told_of_together(nobody: None, settings: Settings) -> None:
+def test_missing_files_are_named_together(nobody: None, settings: Settings) -> None:
     told = normbench("data", "verify", "mnist", status=1)
     names = ", ".join(file.name for file in registry.DATASETS["mnist"].files)
     assert f"'mnist': {names} are not in {settings.datasets_dir / 'mnist'}; get them with" in told
@@ -59,7 +59,7 @@ def test_files_that_are_missing_are_told_of_together(nobody: None, settings: Set
 
 
 @pytest.mark.parametrize("below", ["", "mnist", "deeper/still"])
-def test_a_folder_that_cannot_hold_data_sets_is_named_with_the_data_set_and_the_variable(
+def test_a_folder_that_cannot_hold_data_sets_is_named_with_its_variable(
     nobody: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str
 ) -> None:
     file = tmp_path / "file"
@@ -73,7 +73,7 @@ def test_a_folder_that_cannot_hold_data_sets_is_named_with_the_data_set_and_the_
     assert told.rstrip().endswith(f"into {folder / 'mnist'}")
 
 
-def test_the_list_says_all_that_the_registry_knows(nobody: None, settings: Settings) -> None:
+def test_the_list_has_everything_that_the_registry_knows(nobody: None, settings: Settings) -> None:
     listed = {item["name"]: item for item in from_json("data", "list")}
     cifar10 = listed["cifar10"]
     assert cifar10["size"] == 184_380_000
@@ -102,7 +102,7 @@ def test_size_and_licence_fit_a_terminal_of_80_columns(environment: dict[str, st
     assert "CC BY-SA and GFDL" in text8
 
 
-def test_one_data_set_is_told_with_all_that_is_known_of_it(nobody: None, settings: Settings) -> None:
+def test_a_named_data_set_is_shown_with_everything_known_about_it(nobody: None, settings: Settings) -> None:
     told = " ".join(normbench("data", "list", "cifar10").split())
     cifar10 = registry.DATASETS["cifar10"]
     for known in (cifar10.title, cifar10.description, cifar10.homepage, cifar10.citation, cifar10.licence):
@@ -118,7 +118,7 @@ def test_one_data_set_is_told_with_all_that_is_known_of_it(nobody: None, setting
     assert "mnist" not in told
 
 
-def test_several_data_sets_are_told_in_the_order_in_which_they_were_asked_for(nobody: None) -> None:
+def test_several_named_data_sets_are_shown_in_the_order_asked_for(nobody: None) -> None:
     told = normbench("data", "list", "text8_prefix", "digits", "pydoc")
     places = [told.index(f"{name}\n") for name in ("text8_prefix", "digits", "pydoc")]
     assert places == sorted(places)
@@ -135,7 +135,7 @@ def test_several_data_sets_are_told_in_the_order_in_which_they_were_asked_for(no
     assert everything in from_json("data", "list")
 
 
-def test_an_unknown_data_set_is_a_mistake_that_names_the_known_ones(nobody: None) -> None:
+def test_an_unknown_data_set_is_refused_with_the_known_names(nobody: None) -> None:
     result = CliRunner().invoke(app, ["data", "list", "mnist", "nmist"])
     assert result.exit_code == 2
     told = " ".join(result.stderr.replace("│", " ").split())
@@ -143,7 +143,7 @@ def test_an_unknown_data_set_is_a_mistake_that_names_the_known_ones(nobody: None
     assert result.stdout == ""
 
 
-def test_what_is_known_of_a_data_set_fits_80_columns_and_keeps_digests_whole(environment: dict[str, str]) -> None:
+def test_details_of_a_data_set_fit_80_columns_and_keep_digests_whole(environment: dict[str, str]) -> None:
     given = {name: value for name, value in environment.items() if name != "COLUMNS"}
     names = list(registry.DATASETS)
     shown = on_a_terminal([sys.executable, "-P", "-m", "normbench", "data", "list", *names], 80, given)

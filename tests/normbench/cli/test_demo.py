@@ -47,7 +47,7 @@ def test_the_demos_advice_works_as_it_stands_wherever_it_is_copied(
         assert helped.returncode == 0, helped.stderr
 
 
-def test_without_a_compiler_it_goes_on_as_it_does_with_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_works_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("NORMBENCH_DATA_DIR", "data"), ("XDG_CACHE_HOME", "cache"), ("PATH", "empty")):
         monkeypatch.setenv(name, str(tmp_path / value))
     monkeypatch.setattr(demo, "PROFILE", "smoke")
@@ -65,7 +65,7 @@ def test_without_a_compiler_it_goes_on_as_it_does_with_one(tmp_path: Path, monke
     assert not re.search(r"Traceback|ERROR|kernel|g\+\+", result.output)
 
 
-def test_in_a_terminal_the_service_stays_for_its_pages_until_ctrl_c(tmp_path: Path) -> None:
+def test_the_service_of_the_demo_stays_until_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
     port = free_port()
     script = (
         "from normbench.cli import app, demo\n"
@@ -103,7 +103,7 @@ def _read(terminal: int, until: str) -> str:
     return told
 
 
-def test_ctrl_c_says_that_all_has_stopped_and_how_it_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_says_that_everything_has_stopped_and_how_to_go_on(tmp_path: Path) -> None:
     port = free_port()
     process = command_process({"NORMBENCH_DATA_DIR": str(tmp_path)}, "demo", "--port", str(port))
 
@@ -125,7 +125,7 @@ def test_ctrl_c_says_that_all_has_stopped_and_how_it_goes_on(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_on_a_port_where_another_service_listens_it_submits_nothing(
+def test_the_demo_submits_nothing_on_the_port_of_another_service(
     settings: Settings, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NORMBENCH_DATA_DIR", str(tmp_path / "own"))

@@ -71,7 +71,7 @@ def test_a_file_that_is_wrong_keeps_all_from_being_submitted_and_each_is_named(
     assert from_json("status") == []
 
 
-def test_what_is_refused_only_when_it_is_submitted_is_named_too(api: str, spec_file: Path) -> None:
+def test_a_file_that_is_refused_only_at_submission_is_named(api: str, spec_file: Path) -> None:
     normbench("submit", spec_file, "--idempotency-key", "k")
     spec_file.write_text(spec_file.read_text().replace("layer_norm", "none"))
     assert normbench("submit", spec_file, "--idempotency-key", "k", status=2).startswith(f"normbench: {spec_file}: ")
@@ -86,12 +86,12 @@ def test_a_text_of_one_character_is_refused_with_its_field(api: str, settings: S
     assert from_json("status") == []
 
 
-def test_a_service_that_is_away_is_nobodys_file(nobody: None, spec_file: Path) -> None:
+def test_a_service_that_is_away_is_not_blamed_on_a_file(nobody: None, spec_file: Path) -> None:
     assert normbench("submit", spec_file, spec_file, status=2).startswith("normbench: no service answers at ")
 
 
 @pytest.mark.parametrize("answer", [AWAY, Answer({"detail": "the database does not answer"}, 401)])
-def test_neither_is_a_service_that_answers_nobody(
+def test_a_service_that_refuses_every_request_is_not_blamed_on_a_file(
     nobody: None, spec_file: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer
 ) -> None:
     with scripted(answer) as script:
@@ -121,7 +121,7 @@ def test_a_file_that_holds_no_spec_is_an_error_for_people(api: str, tmp_path: Pa
     assert from_json("status") == []
 
 
-def test_a_file_that_is_not_there_is_an_error_for_people(api: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_a_readable_error(api: str, tmp_path: Path) -> None:
     assert "spec.yaml" in normbench("submit", tmp_path / "spec.yaml", status=2)
     assert normbench("submit", tmp_path, status=2)
 
@@ -159,7 +159,7 @@ def test_a_dry_run_says_what_it_would_take_and_submits_nothing(api: str, spec_fi
     assert len(from_json("status")) == 1
 
 
-def test_a_dry_run_has_nothing_to_wait_for(api: str, spec_file: Path) -> None:
+def test_a_dry_run_with_wait_is_refused(api: str, spec_file: Path) -> None:
     assert "leave one of them out" in normbench("submit", spec_file, "--dry-run", "--wait", status=2)
 
 
@@ -186,7 +186,7 @@ def test_a_key_makes_submitting_again_harmless(api: str, spec_file: Path) -> Non
     assert from_json("submit", spec_file, "--idempotency-key", "k")["id"] == first["id"]
 
 
-def test_experiments_for_a_device_without_a_worker_say_so_when_submitted_and_when_shown(
+def test_experiments_for_a_device_without_a_worker_say_so_on_submit_and_status(
     api: str, spec_file: Path, db: Database
 ) -> None:
     def beat() -> None:
@@ -231,7 +231,7 @@ def test_the_list_of_experiments_can_be_narrowed(api: str, tmp_path: Path, db: D
     assert "state" in normbench("status", "--state", "ended", status=2)
 
 
-def test_cancelling_what_runs_says_that_it_takes_seconds(api: str, spec_file: Path, db: Database) -> None:
+def test_cancelling_a_running_experiment_says_that_it_takes_seconds(api: str, spec_file: Path, db: Database) -> None:
     made = from_json("submit", spec_file)
     begun(db, claimed(db).lease)
     told = normbench("cancel", made["id"])

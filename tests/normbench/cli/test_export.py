@@ -150,7 +150,7 @@ def test_experiments_of_all_pages_are_one_file(
         (["experiments", "--state", "dead"], "state"),
     ],
 )
-def test_what_is_wrong_is_told(api: str, arguments: list[str], told: str) -> None:
+def test_wrong_arguments_of_export_are_named(api: str, arguments: list[str], told: str) -> None:
     assert told in normbench("export", *arguments, status=2)
 
 

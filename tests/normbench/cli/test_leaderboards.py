@@ -52,7 +52,7 @@ def test_a_board_that_is_empty_names_the_problems_that_have_entries(api: str, db
     assert "2.500" in normbench(*f"{found[1]} --problem {found[2]}".split()[1:])
 
 
-def test_fingerprints_are_shown_where_the_width_allows_as_short_as_they_can_be_told_apart(
+def test_fingerprints_are_shortened_as_far_as_they_differ_and_shown_if_they_fit(
     api: str, spec_file: Path, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fingerprint = from_json("submit", spec_file)["fingerprint"]
@@ -73,7 +73,9 @@ def test_fingerprints_are_shown_where_the_width_allows_as_short_as_they_can_be_t
     }
 
 
-def test_a_board_of_a_moment_or_of_the_best_of_each_method(api: str, spec_file: Path, db: Database) -> None:
+def test_a_board_can_be_of_an_earlier_time_or_of_the_best_of_each_method(
+    api: str, spec_file: Path, db: Database
+) -> None:
     normbench("submit", spec_file)
     finished(db, claimed(db).lease, value=0.8)
     best = from_json("leaderboard", "permuted_digits", "--profile", "smoke", "--best")
@@ -85,7 +87,7 @@ def test_a_board_of_a_moment_or_of_the_best_of_each_method(api: str, spec_file: 
     assert "as_of" in wrong.stderr
 
 
-def test_papers_numbers_stand_beside_ours_with_the_work_that_they_are_quoted_from(api: str, db: Database) -> None:
+def test_published_numbers_are_shown_with_the_work_that_they_are_quoted_from(api: str, db: Database) -> None:
     measured(db, {"task": {"name": "char_lm", "profile": "paper"}}, 1.24, "bits_per_char")
     result = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", "paper", "--published"])
     rows = [line.split() for line in result.stdout.splitlines()]
@@ -99,7 +101,7 @@ def test_papers_numbers_stand_beside_ours_with_the_work_that_they_are_quoted_fro
 
 
 @pytest.mark.parametrize("profile", ["small", "smoke"])
-def test_a_board_without_published_numbers_says_where_they_stand_though_it_is_empty(api: str, profile: str) -> None:
+def test_an_empty_board_says_where_published_numbers_are(api: str, profile: str) -> None:
     result = CliRunner().invoke(app, ["leaderboard", "char_lm", "--profile", profile, "--published"])
     assert (result.exit_code, result.stdout) == (0, "")
     assert f"char_lm has no entries at {profile}" in result.stderr

@@ -72,7 +72,7 @@ def test_the_logs_of_all_attempts_are_shown_the_earliest_first(monkeypatch: pyte
         ),
     ],
 )
-def test_where_a_runs_time_went_is_shown_and_what_its_seconds_are_worth(
+def test_the_log_shows_where_time_went_and_if_its_seconds_count(
     api: str, spec_file: Path, db: Database, probe: tuple[float, ...], worth: str
 ) -> None:
     experiment = from_json("submit", spec_file)

@@ -24,11 +24,11 @@ from tests.normbench.cli.commands import SECONDS, command_process, normbench
         ("invariances", None, "/tasks/invariances"),
     ],
 )
-def test_everything_has_its_page(what: str | None, profile: str | None, path: str) -> None:
+def test_each_argument_of_open_has_its_page(what: str | None, profile: str | None, path: str) -> None:
     assert path_of(what, profile) == path
 
 
-def test_what_has_no_page_is_refused_with_what_is_close() -> None:
+def test_a_name_without_a_page_is_refused_with_the_closest_name() -> None:
     assert "did you mean 'permuted_mnist'" in normbench("open", "permuted_mnits", status=2)
     assert "name the task" in normbench("open", "layer_norm", "--profile", "paper", status=2)
 

@@ -1,4 +1,4 @@
-"""A run is run again by a real service, and compared with what is stored of it."""
+"""A real service runs a stored run again and compares both."""
 
 import json
 import math
@@ -66,7 +66,7 @@ def normbench_that_differs(run_id: str) -> str:
     return result.stdout
 
 
-def test_what_has_not_succeeded_is_not_repeated(api: str, spec_file: Path) -> None:
+def test_a_run_that_has_not_succeeded_cannot_be_replayed(api: str, spec_file: Path) -> None:
     experiment = from_json("submit", spec_file)
     run_id = experiment["runs"][0]["id"]
     refused = normbench("replay", run_id, status=2)

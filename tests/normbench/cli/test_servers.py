@@ -53,7 +53,7 @@ def test_the_api_tells_where_it_listens_and_stops_when_told_to(environment: dict
     assert complaint == ""
 
 
-def test_the_port_of_the_environment_is_that_of_the_service_and_of_who_asks_it(environment: dict[str, str]) -> None:
+def test_the_service_and_its_clients_use_the_port_of_the_environment(environment: dict[str, str]) -> None:
     port = free_port()
     process = command_process({**environment, "NORMBENCH_PORT": str(port)}, "api", "--json")
     try:
@@ -67,7 +67,7 @@ def test_the_port_of_the_environment_is_that_of_the_service_and_of_who_asks_it(e
 
 
 @pytest.mark.parametrize("command", ["up", "api", "demo", "status"])
-def test_a_port_that_is_none_is_named_with_its_variable(
+def test_an_invalid_port_is_named_with_its_variable(
     nobody: None, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setenv("NORMBENCH_PORT", "http")
@@ -78,9 +78,7 @@ def test_a_port_that_is_none_is_named_with_its_variable(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_any_free_port_can_be_asked_for_and_the_url_that_is_told_answers(
-    environment: dict[str, str], host: str
-) -> None:
+def test_port_0_chooses_a_free_port_and_the_printed_url_answers(environment: dict[str, str], host: str) -> None:
     process = command_process(environment, "api", "--host", host, "--port", "0", "--json")
     try:
         assert process.stdout is not None
@@ -101,7 +99,7 @@ def test_any_free_port_can_be_asked_for_and_the_url_that_is_told_answers(
         ("torch", ["demo"], "all"),
     ],
 )
-def test_what_was_not_installed_is_named_with_its_extra(
+def test_a_missing_package_is_named_with_its_extra(
     nobody: None, monkeypatch: pytest.MonkeyPatch, absent: str, arguments: list[str], extra: str
 ) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
@@ -110,7 +108,7 @@ def test_what_was_not_installed_is_named_with_its_extra(
     assert f"pip install 'normbench[{extra}]'" in told
 
 
-def test_a_device_that_is_none_is_refused_before_anything_starts(nobody: None) -> None:
+def test_an_invalid_device_is_refused_before_anything_starts(nobody: None) -> None:
     result = CliRunner().invoke(app, ["up", "--device", "gpu"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "'gpu' is not a device" in result.stderr

@@ -15,7 +15,7 @@ GOOD, BAD = "task: {name: permuted_digits, profile: smoke}\n", "task: {name: per
 SWEEP = f"spec: {{{GOOD.strip()}}}\ngrid: {{norm.method: [none, layer_norm]}}\n"
 
 
-def test_the_statuses_have_their_numbers() -> None:
+def test_each_exit_status_has_its_documented_number() -> None:
     assert (FAILED, MISUSED, DIVERGED, DIFFERS, INTERRUPTED) == (1, 2, 2, 3, 130)
 
 
@@ -30,7 +30,7 @@ def status(*arguments: object) -> int:
     return CliRunner().invoke(app, [str(argument) for argument in arguments]).exit_code
 
 
-def test_what_is_answered_ends_with_0_and_what_is_refused_with_2(api: str, files: Path) -> None:
+def test_an_answered_command_ends_with_0_and_a_refused_one_with_2(api: str, files: Path) -> None:
     id = from_json("submit", files / "good.yaml")["id"]
     run = from_json("status", id)["runs"][0]["id"]
     sweep = from_json("sweep", files / "sweep.yaml")["id"]
@@ -68,7 +68,7 @@ def test_what_is_answered_ends_with_0_and_what_is_refused_with_2(api: str, files
         (("cancelled",), FAILED),
     ],
 )
-def test_waiting_ends_with_what_came_of_the_runs(
+def test_the_status_of_waiting_tells_how_the_runs_ended(
     api: str, files: Path, db: Database, ends: tuple[str, ...], expected: int
 ) -> None:
     (files / "two.yaml").write_text(f"{GOOD}seeds: [0, 1]\n")
@@ -83,7 +83,7 @@ def test_waiting_ends_with_what_came_of_the_runs(
     assert status("watch", id) == expected
 
 
-def test_without_a_service_each_command_that_asks_one_once_ends_with_2(nobody: None, files: Path) -> None:
+def test_each_command_that_needs_a_service_ends_with_2_without_one(nobody: None, files: Path) -> None:
     commands = (
         *(["status"], ["logs", "run_1"], ["cancel", "exp_1"], ["retry", "exp_1"], ["tasks"]),
         *(["submit", files / "good.yaml"], ["sweep", files / "sweep.yaml"], ["leaderboard", "overall"], ["claims"]),

@@ -110,7 +110,7 @@ def test_a_sweep_of_which_a_run_failed_ends_with_status_1_and_names_the_cell(
     assert re.search(r"normbench: method none, lr 0.001 failed; normbench status exp_\w+\n", result.stderr)
 
 
-def test_a_sweep_with_a_cell_that_diverged_altogether_ends_with_status_2_and_names_it(
+def test_a_sweep_with_an_entirely_diverged_cell_ends_with_status_2_and_names_it(
     api: str, sweep_file: Path, db: Database
 ) -> None:
     id = from_json("sweep", sweep_file)["id"]
@@ -129,7 +129,7 @@ def test_a_sweep_with_a_cell_that_diverged_altogether_ends_with_status_2_and_nam
     assert re.search(r"method rms_norm \* +succeeded ", result.stdout)
 
 
-def test_what_is_wrong_names_the_file_and_the_cells(api: str, sweep_file: Path, tmp_path: Path) -> None:
+def test_errors_of_a_sweep_name_the_file_and_the_cells(api: str, sweep_file: Path, tmp_path: Path) -> None:
     sweep_file.write_text(sweep_file.read_text().replace("training.optimizer.lr", "norm.eps"))
     told = normbench("sweep", sweep_file, status=2).removeprefix("normbench: ").splitlines()
     assert [line.startswith(f"{sweep_file}: grid.norm.eps: does not fit in the cell") for line in told] == [True, True]
@@ -137,12 +137,12 @@ def test_what_is_wrong_names_the_file_and_the_cells(api: str, sweep_file: Path, 
     assert from_json("status", "--sweeps") == []
 
 
-def test_a_sweep_is_watched_by_itself_and_is_no_run(nobody: None) -> None:
+def test_a_sweep_is_watched_alone_and_has_no_logs(nobody: None) -> None:
     assert "by itself" in normbench("watch", "swp_1", "exp_1", status=2)
     assert "`normbench status swp_1`" in normbench("logs", "swp_1", status=2)
 
 
-def test_from_python_it_is_the_same(api: str, sweep_file: Path, db: Database) -> None:
+def test_the_python_client_plans_submits_cancels_and_retries_a_sweep(api: str, sweep_file: Path, db: Database) -> None:
     client = Client(api)
     body = {"spec": {"task": {"name": "permuted_digits", "profile": "smoke"}}, "grid": {"norm.method": ["none"]}}
     assert client.dry_run_sweep(body)["n_runs"] == 1
@@ -196,10 +196,8 @@ def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch
         assert from_json("watch", "swp_1")["id"] == "swp_1"
 
 
-def test_cells_are_sorted_by_the_validation_value_that_decides_and_it_is_shown(
-    api: str, sweep_file: Path, db: Database
-) -> None:
-    """The order by test values and the order of the draws are other ones."""
+def test_cells_are_sorted_by_the_validation_value_and_show_it(api: str, sweep_file: Path, db: Database) -> None:
+    """Cells have another order by test values, and another by draws."""
     id = from_json("sweep", sweep_file)["id"]
     of_cells = {("none", 1e-3): (0.9, 0.2), ("none", 1e-2): (0.6, 0.5)}  # test, validation
     of_cells |= {("layer_norm", 1e-3): (0.7, 0.4), ("layer_norm", 1e-2): (0.8, 0.3)}

@@ -31,7 +31,7 @@ def test_waiting_ends_with_the_runs_and_tells_of_failures(api: str, spec_file: P
     assert "(seed 1) failed" in result.stderr
 
 
-def test_waiting_for_what_was_cancelled_says_so_and_fails(api: str, spec_file: Path) -> None:
+def test_waiting_for_a_cancelled_experiment_says_so_and_fails(api: str, spec_file: Path) -> None:
     made = from_json("submit", spec_file)
     normbench("cancel", made["id"])
     result = CliRunner().invoke(app, ["watch", made["id"]])
@@ -42,7 +42,7 @@ def test_waiting_for_what_was_cancelled_says_so_and_fails(api: str, spec_file: P
 
 
 def diverging(db: Database, *steps: int | None) -> None:
-    """The next runs diverge at these steps; one is completed for each None."""
+    """End the next runs: each diverges at its step; None completes the run."""
     for step in steps:
         lease = claimed(db).lease
         begun(db, lease)
@@ -64,9 +64,7 @@ def test_an_experiment_that_diverged_altogether_ends_with_status_2_and_no_full_b
     assert "diverged at step 10" in normbench("status", made["id"])
 
 
-def test_one_of_several_that_diverged_altogether_is_enough_and_one_seed_is_not(
-    api: str, spec_file: Path, db: Database
-) -> None:
+def test_watch_ends_with_2_only_if_all_seeds_of_an_experiment_diverged(api: str, spec_file: Path, db: Database) -> None:
     partly, lost = (from_json("submit", spec_file)["id"] for _ in range(2))
     diverging(db, 10, 20, None, 20)
     by_id = {id: [run["outcome"] for run in from_json("status", id)["runs"]] for id in (partly, lost)}
@@ -77,7 +75,7 @@ def test_one_of_several_that_diverged_altogether_is_enough_and_one_seed_is_not(
     assert CliRunner().invoke(app, ["watch", partly, lost]).exit_code == 2
 
 
-def test_the_id_is_said_before_the_waiting_begins(api: str, environment: dict[str, str], spec_file: Path) -> None:
+def test_the_id_is_printed_before_waiting_begins(api: str, environment: dict[str, str], spec_file: Path) -> None:
     for options in (["--wait"], ["--wait", "--json"]):
         waiting = command_process({**environment, "NORMBENCH_URL": api}, "submit", str(spec_file), *options)
         try:
@@ -125,7 +123,7 @@ def test_waiting_sits_out_a_service_that_is_away(monkeypatch: pytest.MonkeyPatch
     assert len(script.requests) == 4
 
 
-def test_what_an_analysis_found_is_shown_when_it_has_ended(api: str, tmp_path: Path, db: Database) -> None:
+def test_findings_of_an_analysis_are_shown_when_it_has_ended(api: str, tmp_path: Path, db: Database) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("task: {name: fisher_geometry}\n")
     made = from_json("submit", spec)

@@ -1,4 +1,4 @@
-"""The references are numpy's: derivatives by complex step, exact to rounding, and y summed value by value."""
+"""Fisher matrices equal references in numpy: derivatives by complex step, and sums over every value of y."""
 
 from collections.abc import Iterator
 from itertools import combinations, product
@@ -33,7 +33,7 @@ def value_of(measured: tuple[Finding, ...], name: str) -> float:
 
 
 def plain_outputs(theta: np.ndarray, x: np.ndarray, method: Method | None) -> np.ndarray:
-    """z (N, H), one number at a time; theta may be complex."""
+    """Compute z (N, H), one number at a time; theta may be complex."""
     size = x.shape[1]
     a = np.array(
         [[sum(w * value for w, value in zip(row[:size], example, strict=True)) for row in theta] for example in x]
@@ -54,7 +54,7 @@ def plain_outputs(theta: np.ndarray, x: np.ndarray, method: Method | None) -> np
 
 
 def slopes(draw: Draw, method: Method | None) -> np.ndarray:
-    """dz / dtheta (N, H, H, P)."""
+    """Compute dz / dtheta (N, H, H, P) by complex steps."""
     theta, x = (tensor.numpy() for tensor in draw)
     result = np.empty((len(x), len(theta), *theta.shape))
     for place in np.ndindex(*theta.shape):
@@ -65,7 +65,7 @@ def slopes(draw: Draw, method: Method | None) -> np.ndarray:
 
 
 def values(family: Family, z: np.ndarray) -> Iterator[tuple[np.ndarray, float, np.ndarray]]:
-    """Every y for one example's z (H), with its probability and d log P / dz; the Gaussian's by quadrature."""
+    """Every y for the z (H) of one example, with its probability and d log P / dz; a Gaussian y by quadrature."""
     if family == "categorical":
         probability = np.exp(z) / np.exp(z).sum()
         for y, p in zip(np.eye(len(z)), probability, strict=True):
@@ -83,7 +83,7 @@ def values(family: Family, z: np.ndarray) -> Iterator[tuple[np.ndarray, float, n
 
 
 def plain_covariance(family: Family, z: np.ndarray) -> np.ndarray:
-    """Cov[y|x] (N, H, H)."""
+    """Compute Cov[y|x] (N, H, H)."""
     result = []
     for row in z:
         y, p, _ = (np.array(column) for column in zip(*values(family, row), strict=True))
@@ -93,7 +93,7 @@ def plain_covariance(family: Family, z: np.ndarray) -> np.ndarray:
 
 
 def plain_fisher(draw: Draw, method: Method | None, family: Family) -> Tensor:
-    """(H, P, H, P), by the definition."""
+    """Compute the Fisher matrix (H, P, H, P) by its definition."""
     theta, x = (tensor.numpy() for tensor in draw)
     fisher = np.zeros((theta.size, theta.size))
     for row, slope in zip(plain_outputs(theta, x, method), slopes(draw, method), strict=True):
@@ -108,7 +108,7 @@ def covariance_of(draw: Draw, method: Method | None, family: Family) -> Tensor:
 
 
 def standard(draw: Draw) -> Draw:
-    """Without gains."""
+    """Remove the gains from the parameters, which gives the standard model."""
     return Draw(draw.theta[:, :-1], draw.x)
 
 
@@ -129,7 +129,7 @@ def test_the_output_covariance_is_the_sum_over_every_y(draw: Draw, family: Famil
 
 @pytest.mark.parametrize("family", geometry.FAMILIES)
 def test_the_standard_models_fisher_matrix_is_a_kronecker_product(draw: Draw, family: Family) -> None:
-    """Eq. 12, with numpy's product."""
+    """Eq. 12, with the Kronecker product of numpy."""
     theta, x = standard(draw)
     covariance = covariance_of(standard(draw), None, family)
     terms = [np.kron(c, np.outer([*row, 1], [*row, 1])) for c, row in zip(covariance.numpy(), x.numpy(), strict=True)]
@@ -140,7 +140,7 @@ def test_the_standard_models_fisher_matrix_is_a_kronecker_product(draw: Draw, fa
 
 @pytest.mark.parametrize("method", geometry.METHODS)
 def test_chi_is_the_slope_of_a_unit_by_its_own_weights(draw: Draw, method: Method) -> None:
-    """Eq. 14: dz_i / dw_i = g_i / sigma_i chi_i, which for LN too is right for i itself."""
+    """Eq. 14: dz_i / dw_i = g_i / sigma_i chi_i. For a unit and its own weights, this holds for LN, too."""
     theta, x = draw
     _, sigma = matrices.normalized(theta[:, :-2], x, method)
     own = torch.einsum("niip->nip", torch.tensor(slopes(draw, method)))[..., :-2]
@@ -158,7 +158,7 @@ def test_the_printed_blocks_are_exact_for_weight_norm_and_batch_norm(
 
 
 @pytest.mark.parametrize("family", geometry.FAMILIES)
-def test_under_layer_norm_the_weights_blocks_sum_over_pairs_of_outputs(draw: Draw, family: Family) -> None:
+def test_blocks_of_the_weights_under_layer_norm_sum_over_pairs_of_outputs(draw: Draw, family: Family) -> None:
     exact = plain_fisher(draw, "layer_norm", family)[:, :-2, :, :-2]
     covariance = covariance_of(draw, "layer_norm", family)
     corrected = matrices.layer_norm_weight_fisher(*draw, covariance)
@@ -169,7 +169,7 @@ def test_under_layer_norm_the_weights_blocks_sum_over_pairs_of_outputs(draw: Dra
 
 @pytest.mark.parametrize("method", geometry.METHODS)
 @pytest.mark.parametrize("family", geometry.FAMILIES)
-def test_the_misprint_shows_where_outputs_are_correlated_and_means_differ(
+def test_misprint_shows_only_for_batch_norm_with_categorical_outputs(
     draw: Draw, method: Method, family: Family
 ) -> None:
     covariance = covariance_of(draw, method, family)
@@ -179,15 +179,15 @@ def test_the_misprint_shows_where_outputs_are_correlated_and_means_differ(
 
 
 def test_the_printed_diagonal_is_off_by_one_over_the_width(measured: tuple[Finding, ...]) -> None:
-    """About 20% at H = 8, 5% at 32, 1% at 128."""
+    """The error is about 20% at H = 8, 5% at 32 and 1% at 128."""
     for size, about in ((8, 0.2), (32, 0.05), (128, 0.0125)):
         assert value_of(measured, f"width.h{size}") == pytest.approx(about, rel=0.3)
     assert value_of(measured, "width.order") == pytest.approx(1, abs=0.2)
 
 
 @pytest.mark.parametrize(("method", "directions"), [("weight_norm", 8), ("batch_norm", 8), ("layer_norm", 1 + 5)])
-def test_the_null_directions_are_all_there_are(method: Method, directions: int) -> None:
-    """The H rows of W under WN and BN; vec(W) and the F of 1 v' under LN."""
+def test_number_of_null_directions_is_as_expected(method: Method, directions: int) -> None:
+    """The null directions are the H rows of W under WN and BN, and vec(W) and the F directions 1 v' under LN."""
     draw = matrices.draw_model(8, 5, 64, torch.Generator().manual_seed(0))
     fisher = matrices.fisher_matrix(*draw, method, "bernoulli")[:, :-2, :, :-2].reshape(40, 40)
     eigenvalues = torch.linalg.eigvalsh(fisher)
@@ -199,7 +199,7 @@ def test_the_null_directions_are_all_there_are(method: Method, directions: int) 
     ("change", "methods"),
     [("row", {"weight_norm", "batch_norm"}), ("matrix", set(geometry.METHODS)), ("shift", {"layer_norm"})],
 )
-def test_the_curvature_vanishes_along_an_invariance_and_nowhere_else(
+def test_curvature_vanishes_only_along_invariances(
     measured: tuple[Finding, ...], method: Method, change: str, methods: set[Method]
 ) -> None:
     curvature = value_of(measured, f"null.{method}.{change}")
@@ -226,7 +226,7 @@ def test_doubling_a_row_divides_its_block_by_four_and_its_others_by_two(draw: Dr
         ("batch_norm.across", 1 / 2),
     ],
 )
-def test_growing_weights_slow_learning_down_by_these_factors(
+def test_growing_weights_slow_learning_by_the_expected_factors(
     measured: tuple[Finding, ...], name: str, factor: float
 ) -> None:
     assert value_of(measured, f"rate.{name}") == pytest.approx(factor, rel=1e-10)
@@ -240,7 +240,7 @@ def test_a_growing_row_does_not_slow_a_wide_layer_norm_down(measured: tuple[Find
 @pytest.mark.parametrize("family", geometry.FAMILIES)
 @pytest.mark.parametrize("method", geometry.METHODS)
 def test_the_gains_metric_weighs_the_normalized_summed_inputs(draw: Draw, method: Method, family: Family) -> None:
-    """Eq. 33 and 34, and Eq. 32 with what it leaves out."""
+    """Eq. 33 and 34, and Eq. 32 with the terms that it leaves out."""
     metric = matrices.gain_metric(draw.theta[:, :-2], draw.x, method, covariance_of(draw, method, family))
     torch.testing.assert_close(metric, plain_fisher(draw, method, family)[:, -1, :, -1], rtol=1e-10, atol=1e-12)
 
@@ -260,7 +260,7 @@ def test_the_printed_metric_of_batch_norms_gains_needs_a_constant_variance(draw:
 
 @pytest.mark.parametrize("family", geometry.FAMILIES)
 def test_weight_norms_gains_have_the_metric_of_the_standard_models_lengths(draw: Draw, family: Family) -> None:
-    """Eq. 34 and 35, the latter with all four terms, for rows 0 and 2."""
+    """Eq. 34, and Eq. 35 with all four terms, for rows 0 and 2."""
     plain = Draw(matrices.standard_model(draw.theta), draw.x)
     torch.testing.assert_close(
         matrices.outputs(*plain, None), matrices.outputs(*draw, "weight_norm"), rtol=1e-12, atol=1e-14
@@ -276,8 +276,8 @@ def test_weight_norms_gains_have_the_metric_of_the_standard_models_lengths(draw:
     torch.testing.assert_close(change.flatten() @ fisher.view(20, 20) @ change.flatten(), expected, rtol=1e-10, atol=0)
 
 
-def test_of_the_standard_models_four_terms_one_is_printed(measured: tuple[Finding, ...]) -> None:
-    """Eq. 35, for every two rows that grow by the same length."""
+def test_printed_equation_has_only_one_of_four_terms_of_the_standard_model(measured: tuple[Finding, ...]) -> None:
+    """Eq. 35, for every pair of rows that grow by the same length."""
     draw = matrices.draw_model(8, 5, 64, torch.Generator().manual_seed(0))
     theta = matrices.standard_model(draw.theta)
     fisher = matrices.fisher_matrix(theta, draw.x, None, "categorical")
@@ -303,7 +303,7 @@ def test_the_divergence_is_the_sum_over_every_y(draw: Draw) -> None:
 
 
 def test_the_divergence_is_the_quadratic_form_up_to_the_third_order(draw: Draw) -> None:
-    """Eq. 8: ten times the change, ten times the excess."""
+    """Eq. 8: for a change ten times as large, the relative excess is ten times as large."""
     theta, x = standard(draw)
     direction = torch.randn(theta.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     fisher = plain_fisher(standard(draw), None, "bernoulli")
@@ -313,7 +313,7 @@ def test_the_divergence_is_the_quadratic_form_up_to_the_third_order(draw: Draw) 
     assert middle / small == pytest.approx(10, rel=0.05)
 
 
-def test_the_paper_holds_except_where_it_is_misprinted(measured: tuple[Finding, ...]) -> None:
+def test_findings_agree_with_the_paper_except_at_misprints(measured: tuple[Finding, ...]) -> None:
     assert {finding.name for finding in measured if not finding.holds} == {
         "blocks.batch_norm.misprint",
         "blocks.layer_norm",
@@ -331,7 +331,7 @@ def test_the_paper_holds_except_where_it_is_misprinted(measured: tuple[Finding, 
     }
 
 
-def test_every_finding_has_a_name_of_its_own(measured: tuple[Finding, ...]) -> None:
+def test_every_finding_has_a_unique_name(measured: tuple[Finding, ...]) -> None:
     names = [finding.name for finding in measured]
     assert len(set(names)) == len(names)
 
@@ -349,7 +349,7 @@ def test_a_wrong_chi_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found["blocks.batch_norm"]
 
 
-def test_outputs_too_many_to_enumerate_are_refused() -> None:
+def test_too_many_outputs_to_enumerate_are_refused() -> None:
     with pytest.raises(ValueError, match="at most 10, received 11"):
         geometry.fisher_geometry(0, hidden_size=11)
 
@@ -371,7 +371,7 @@ def test_sizes_that_leave_nothing_to_vary_are_refused(size: str) -> None:
         ("projected_gain_metric", {"gain.standard"}),
     ],
 )
-def test_an_equation_that_is_off_by_a_millionth_does_not_hold(
+def test_equation_with_an_error_of_a_millionth_does_not_hold(
     monkeypatch: pytest.MonkeyPatch, expression: str, findings: set[str]
 ) -> None:
     right = getattr(geometry, expression)
@@ -382,8 +382,8 @@ def test_an_equation_that_is_off_by_a_millionth_does_not_hold(
     assert not any(finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8) if finding.name in findings)
 
 
-def test_what_is_measured_is_the_definition_and_not_the_equation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another Fisher matrix fulfils no equation."""
+def test_findings_compare_the_fisher_matrix_with_the_equations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slightly wrong Fisher matrix satisfies no equation."""
     right = matrices.fisher_matrix
     monkeypatch.setattr(geometry, "fisher_matrix", lambda *arguments: (1 + 1e-6) * right(*arguments))
     held = {finding.name: finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8)}
@@ -413,5 +413,5 @@ def test_what_is_measured_is_the_definition_and_not_the_equation(monkeypatch: py
         (geometry.wide_rate_finding(128, 0.7), False),
     ],
 )
-def test_a_verdict_can_be_either(finding: Finding, holds: bool) -> None:
+def test_each_kind_of_verdict_can_hold_and_fail(finding: Finding, holds: bool) -> None:
     assert finding.holds is holds

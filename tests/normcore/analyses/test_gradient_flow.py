@@ -1,4 +1,4 @@
-"""Reach of gradients back in time, against finite differences, products of Jacobians and the figure itself."""
+"""Gradient norms by time step agree with finite differences, products of Jacobians and the paper's figure."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from normcore.spec.cells.rnn import RNN
 from normcore.spec.methods.method import Method
 from tests.normcore.networks import recurrent
 
-UNIFORM = math.log10(math.sqrt(0.9) / 100)  # of (softmax - one-hot) / B, when ten classes are equally likely: -2.02
+UNIFORM = math.log10(math.sqrt(0.9) / 100)  # norm of (softmax - one-hot) / B for ten equally likely classes: -2.02
 NOISY = {"method": "recurrent_batch_norm", "gain_init": 0.7, "initial_state_noise": 0.1}
 
 
@@ -42,7 +42,7 @@ def network_and_readout(**options: Any) -> tuple[Recurrent, nn.Linear]:
 
 
 def norms_by_finite_differences(network: Recurrent, readout: nn.Linear, x: Tensor, labels: Tensor, t: int) -> float:
-    """Every entry of h_t is moved by itself, and the network goes on from there."""
+    """Mean gradient norm at step t: each entry of h_t is changed alone, and the network continues from there."""
     torch.manual_seed(1)
     _, state = network(x[: t + 1])
     *lower, top = state.cells
@@ -71,7 +71,7 @@ def norms_by_finite_differences(network: Recurrent, readout: nn.Linear, x: Tenso
         {"cell": "gru", "norm": {"method": "layer_norm"}},
     ],
 )
-def test_it_is_the_gradient_of_the_last_layers_state(options: dict[str, Any]) -> None:
+def test_gradient_norms_are_of_the_state_of_the_last_layer(options: dict[str, Any]) -> None:
     network, readout = network_and_readout(**options)
     x, labels = torch.randn(4, 3, 2, dtype=torch.float64), torch.tensor([0, 2, 1])
     torch.manual_seed(1)
@@ -81,7 +81,7 @@ def test_it_is_the_gradient_of_the_last_layers_state(options: dict[str, Any]) ->
     assert gradient_norms(network, readout, x, labels).tolist() == pytest.approx(expected, rel=1e-5)
 
 
-def test_in_a_plain_network_it_is_a_product_of_jacobians() -> None:
+def test_gradient_of_a_plain_network_is_a_product_of_jacobians() -> None:
     """dL/dh_{t-1} = W_h' (1 - h_t^2) dL/dh_t, and dL/dh_T = W_y' (softmax - one-hot) / B."""
     network, readout = network_and_readout(cell="rnn")
     x, labels = torch.randn(6, 5, 2, dtype=torch.float64), np.array([0, 2, 1, 1, 0])
@@ -100,8 +100,8 @@ def test_in_a_plain_network_it_is_a_product_of_jacobians() -> None:
     np.testing.assert_allclose(measured.numpy(), expected, rtol=1e-12)
 
 
-def test_a_gradient_that_is_too_small_to_be_squared_is_still_measured() -> None:
-    """W_h = I / 1000 and all states 0: a factor of 1000 at each of a hundred steps."""
+def test_gradient_whose_square_underflows_is_measured() -> None:
+    """W_h is I / 1000 and all states are 0, so the gradient shrinks by 1000 at each of a hundred steps."""
     network, readout = network_and_readout(cell="rnn")
     with torch.no_grad():
         network.get_parameter("cells.0.weight_hh").copy_(torch.eye(4, dtype=torch.float64) / 1000)
@@ -110,14 +110,14 @@ def test_a_gradient_that_is_too_small_to_be_squared_is_still_measured() -> None:
     torch.testing.assert_close(norms.log10(), norms[-1].log10() - 3 * steps_back, rtol=1e-12, atol=0)
 
 
-def test_a_network_that_reads_both_ways_is_refused() -> None:
+def test_bidirectional_network_is_refused() -> None:
     network, readout = network_and_readout(cell="rnn", bidirectional=True)
     with pytest.raises(ValueError, match="expected a network in one direction"):
         gradient_norms(network, readout, torch.zeros(2, 3, 2), torch.tensor([0, 1, 2]))
 
 
 def figure_1a(x: Tensor, labels: Tensor, gain: float, seed: int) -> list[float]:
-    """Gradient norms of the figure's network: the task's profile ``paper`` with another gain."""
+    """Compute gradient norms of the network of the figure: the profile ``paper`` of the task with another gain."""
     figure = resolve(
         {
             "task": {"name": "gradient_flow", "profile": "paper"},
@@ -130,28 +130,28 @@ def figure_1a(x: Tensor, labels: Tensor, gain: float, seed: int) -> list[float]:
 
 
 def norms_by_gain(images: LabelledImages, gains: Sequence[float], seed: int) -> np.ndarray:
-    """log10 of the gradient norms: (gains, T)."""
+    """Compute log10 of the gradient norms (gains, T)."""
     x = images.sequences(torch.float32)
     return np.log10([figure_1a(x, images.labels, gain, seed) for gain in gains])
 
 
 @pytest.fixture(scope="module")
 def on_digits() -> dict[float, np.ndarray]:
-    """log10 of the gradient norms on 100 digits of 64 pixels, by gain."""
+    """Gradient norms, as log10, on 100 digits of 64 pixels, by gain."""
     gains = (0.1, 0.5, 1.0)
     return dict(zip(gains, norms_by_gain(digits.load().train[:100], gains, seed=0), strict=True))
 
 
-def test_at_the_last_step_only_the_readout_is_in_between(on_digits: dict[float, np.ndarray]) -> None:
-    """Small states make all classes nearly equally likely, and the readout is orthonormal: log10(0.9487 / 100)."""
+def test_gradient_at_the_last_step_depends_only_on_the_readout(on_digits: dict[float, np.ndarray]) -> None:
+    """Small states make all classes nearly equally likely. An orthonormal readout then gives log10(0.9487 / 100)."""
     assert on_digits[0.1][-1] == pytest.approx(UNIFORM, abs=0.005)
     assert [norms[-1] for norms in on_digits.values()] == pytest.approx([UNIFORM] * 3, abs=0.03)
 
 
-def test_with_small_gains_gradients_reach_back_and_with_large_ones_they_vanish(
+def test_gradients_reach_back_with_small_gains_and_vanish_with_large_gains(
     on_digits: dict[float, np.ndarray],
 ) -> None:
-    """The figure's claim, on the 64 pixels of a digit: a few tenths of a decade against at least five."""
+    """The claim of the figure holds on the 64 pixels of a digit: a few tenths of a decade against at least five."""
     losses = {gain: norms[-1] - norms.min() for gain, norms in on_digits.items()}
     assert losses[0.1] < 0.4 < losses[0.5] < 1
     assert losses[1.0] > 5
@@ -165,8 +165,8 @@ def test_the_seed_decides_and_the_generator_is_left_alone() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_on_mnist_it_is_the_papers_figure_for_small_gains_only(datasets_dir: Path) -> None:
-    """log10 of the norms, read from the paper's figure, against the batches 1 to 4 with the seeds 0 to 3.
+def test_gradient_norms_on_mnist_equal_the_figure_only_for_small_gains(datasets_dir: Path) -> None:
+    """Norms (log10) read from the paper's figure are compared with batches 1 to 4, measured with seeds 0 to 3.
 
     At t = 783 every gain is at log10(0.9487 / 100), up to 0.03. At t = 100, which is 683 steps back, the published
     numbers are among ours up to a gain of 0.4; our batches are up to 1.3 decades apart. At 0.6 the published gradient
@@ -200,7 +200,7 @@ def test_on_mnist_it_is_the_papers_figure_for_small_gains_only(datasets_dir: Pat
 STDS = (0.1, 0.3, 0.5, 1.0)
 
 
-def test_the_mean_derivative_is_the_papers() -> None:
+def test_mean_derivative_equals_the_paper() -> None:
     assert [point.mean for point in figure_1b(STDS)] == pytest.approx([0.990, 0.923, 0.827, 0.606], abs=6e-4)
 
 
@@ -215,7 +215,7 @@ def test_the_quadrature_is_the_integral(std: float) -> None:
 
 @pytest.mark.parametrize("std", STDS)
 def test_samples_are_distributed_as_computed(std: float) -> None:
-    """Four standard errors of a hundred thousand samples are 0.004."""
+    """The tolerance 0.004 is four standard errors of a hundred thousand samples."""
     derivatives = np.cosh(std * np.random.RandomState(0).standard_normal(100_000)) ** -2
     [computed] = figure_1b([std])
     assert derivatives.mean() == pytest.approx(computed.mean, abs=0.004)
@@ -233,7 +233,7 @@ def test_the_derivative_shrinks_and_spreads_as_its_input_grows() -> None:
 
 
 def test_decades_are_lost_between_the_last_step_and_step_3() -> None:
-    """Earlier states are alike, and norms do not tell anything."""
+    """States before step 3 are nearly equal, so their norms say nothing."""
     assert decades_lost([1e9, 1e9, 1e9, 1e-5, 1e-4, 1e-3, 1e-2]) == pytest.approx(3)
     assert decades_lost([1e9, 1e9, 1e-1, 1e-2]) == 0
     assert decades_lost([1e-5, 1e-2]) == 0
@@ -246,7 +246,7 @@ def test_a_flow_vanishes_or_explodes_by_more_than_a_decade(first: float, verdict
 
 
 def flow_through(published: dict[int, float]) -> list[float]:
-    """784 gradient norms whose log10 at some steps are these."""
+    """Make 784 gradient norms with the given log10 at some steps."""
     return [10 ** published.get(t, -1.0) for t in range(784)]
 
 
@@ -266,7 +266,7 @@ def test_a_point_of_fig_1a_agrees_within_its_tolerance(
 
 @pytest.mark.parametrize("gain", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0])
 @pytest.mark.parametrize("at_the_start", [-2.02, -1.0, 3.0])
-def test_a_gradient_that_stays_or_grows_is_not_the_figures(gain: float, at_the_start: float) -> None:
+def test_gradient_that_stays_or_grows_contradicts_the_figure(gain: float, at_the_start: float) -> None:
     level = [10.0**at_the_start] * 783 + [10**-2.02]
     point, end = figure_1a_findings("x", gain, level)
     assert (point.holds, end.holds) == (False, True)
@@ -278,7 +278,7 @@ def test_the_end_of_fig_1a_is_exact(end: float, holds: bool) -> None:
     assert last.holds is holds
 
 
-def test_a_gradient_that_is_zero_is_not_the_figures() -> None:
+def test_gradient_of_zero_contradicts_the_figure() -> None:
     point, _ = figure_1a_findings("x", 0.1, [0.0] * 783 + [10**-2.02])
     assert not point.holds
 
@@ -294,6 +294,6 @@ def test_a_gradient_that_is_zero_is_not_the_figures() -> None:
         ((0.96, 0.71, 0.70, 0.72), [True, True, True, False]),  # much smaller, but growing
     ],
 )
-def test_fig_1b_is_that_the_mean_derivative_falls_from_1(means: tuple[float, ...], holds: list[bool]) -> None:
+def test_fig_1b_claims_that_the_mean_derivative_falls_from_1(means: tuple[float, ...], holds: list[bool]) -> None:
     points = [TanhDerivative(std, mean, 0.0, 1.0) for std, mean in zip(STDS, means, strict=True)]
     assert [finding.holds for finding in figure_1b_findings(points)] == holds

@@ -1,4 +1,4 @@
-"""Growth of summed inputs, against explicit loops and against ln(scale)."""
+"""Growth of summed inputs equals explicit loops, and ln(scale) without a norm."""
 
 import dataclasses
 import json
@@ -38,7 +38,7 @@ def weights(network: Recurrent) -> tuple[NDArray[np.float64], NDArray[np.float64
 
 
 @pytest.mark.parametrize("scale", [0.5, 3.0])
-def test_in_the_rnn_it_measures_both_terms_together_and_what_tanh_receives(scale: float) -> None:
+def test_rnn_measures_the_sum_of_both_terms_and_the_input_of_tanh(scale: float) -> None:
     torch.manual_seed(0)
     network = recurrent("rnn", 3, 5, norm={"method": "layer_norm"})
     x = torch.randn(7, 4, 3)
@@ -53,7 +53,7 @@ def test_in_the_rnn_it_measures_both_terms_together_and_what_tanh_receives(scale
     assert measured.weight_scale == scale
 
 
-def test_in_the_lstm_it_measures_the_recurrent_term() -> None:
+def test_lstm_measures_the_recurrent_term() -> None:
     torch.manual_seed(0)
     network = recurrent("lstm", 3, 5, norm={"method": "layer_norm"})
     x = torch.randn(7, 4, 3)
@@ -83,8 +83,8 @@ def growth_by_scale(dynamics: list[SiteDynamics]) -> dict[float, float]:
     return growth
 
 
-def test_without_normalization_they_grow_or_shrink_by_the_scale_at_every_step() -> None:
-    """Orthogonal weights keep lengths, and tanh is linear at this size."""
+def test_unnormalized_inputs_grow_or_shrink_by_the_scale_at_every_step() -> None:
+    """Orthogonal weights preserve lengths, and tanh is linear for such small values."""
     for measured in at("cells.0.norm_sum", impulse("rnn", "none")):
         ratios = np.divide(measured.summed_inputs[1:], measured.summed_inputs[:-1])
         np.testing.assert_allclose(ratios, measured.weight_scale, rtol=0.01)
@@ -96,7 +96,7 @@ def test_without_normalization_they_grow_or_shrink_by_the_scale_at_every_step() 
     ("method", "magnitude"),
     [("layer_norm", pytest.approx(1, abs=1e-3)), ("recurrent_batch_norm", pytest.approx(0.1, rel=0.01))],
 )
-def test_with_normalization_they_are_stable_at_every_scale(method: str, magnitude: object) -> None:
+def test_normalized_inputs_are_stable_at_every_scale(method: str, magnitude: object) -> None:
     dynamics = at("cells.0.norm_sum", impulse("rnn", method))
     assert [measured.weight_scale for measured in dynamics] == [0.5, 1.0, 1.5, 2.0]
     for measured in dynamics:
@@ -108,15 +108,15 @@ def test_with_normalization_they_are_stable_at_every_scale(method: str, magnitud
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_gates_alone_do_not_keep_the_state_of_an_untrained_network(cell: str) -> None:
-    """Scales make its decay faster or slower; with layer norm they make no difference."""
+def test_state_of_an_untrained_network_decays_without_a_norm(cell: str) -> None:
+    """Larger scales make the decay slower. With layer norm the scale makes no difference."""
     plain = growth_by_scale(impulse(cell, "none"))
     normalized = growth_by_scale(impulse(cell, "layer_norm"))
     assert plain[0.5] < plain[1.0] < plain[1.5] < plain[2.0] < 0
     assert all(abs(growth) < 0.02 for growth in normalized.values())
 
 
-def test_every_layer_has_its_sites() -> None:
+def test_every_site_of_every_layer_is_measured() -> None:
     torch.manual_seed(0)
     dynamics = hidden_dynamics(recurrent("rnn", 3, 5, num_layers=2), torch.randn(4, 2, 3), [1.0, 2.0])
     sums = [(d.weight_scale, d.site) for d in dynamics if d.site.endswith("norm_sum")]
@@ -124,7 +124,7 @@ def test_every_layer_has_its_sites() -> None:
     assert all(len(d.summed_inputs) == len(d.normalized) == 4 for d in dynamics)
 
 
-def test_the_network_stays_as_it_was() -> None:
+def test_network_is_unchanged_after_the_measurement() -> None:
     torch.manual_seed(0)
     network = recurrent("lstm", 3, 5)
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
@@ -134,7 +134,7 @@ def test_the_network_stays_as_it_was() -> None:
     assert all(tensor.dtype == torch.float32 and torch.equal(tensor, before[name]) for name, tensor in after.items())
 
 
-def test_a_matrix_with_a_parametrization_of_its_own_is_scaled_too() -> None:
+def test_parametrized_matrix_is_scaled() -> None:
     torch.manual_seed(0)
     network = recurrent("rnn", 3, 5)
     x = torch.randn(4, 2, 3)
@@ -144,7 +144,7 @@ def test_a_matrix_with_a_parametrization_of_its_own_is_scaled_too() -> None:
     assert parametrized.summed_inputs == pytest.approx(plain.summed_inputs, rel=1e-6)
 
 
-def test_what_is_too_small_to_be_squared_is_still_measured() -> None:
+def test_values_whose_squares_underflow_are_measured() -> None:
     torch.manual_seed(0)
     x = torch.zeros(30, 2, 5)
     x[0] = 1e-6
@@ -153,7 +153,7 @@ def test_what_is_too_small_to_be_squared_is_still_measured() -> None:
     assert 0 < measured.summed_inputs[-1] < 1e-290
 
 
-def test_growth_is_of_the_second_half_and_leaves_zeros_out() -> None:
+def test_growth_is_measured_over_the_second_half_without_zeros() -> None:
     assert growth_per_step([7, 0, 1, 3, 9, 27]) == pytest.approx(math.log(3))
     assert growth_per_step([1, 1, 2, 0, 8]) == pytest.approx(math.log(2))
     assert growth_per_step([1, 1, 2, 0]) is None
@@ -175,7 +175,9 @@ def test_results_are_json() -> None:
         (-0.009, "stable", False, True),
     ],
 )
-def test_section_3_1_agrees_or_not(growth: float, verdict: str, grows_or_shrinks: bool, stable: bool) -> None:
+def test_verdict_on_section_3_1_depends_on_the_growth(
+    growth: float, verdict: str, grows_or_shrinks: bool, stable: bool
+) -> None:
     measured = SiteDynamics(1.5, "cells.0.norm_sum", [], [], growth, None)
     found = {claim: finding_of(measured, "summed_inputs", claim) for claim in ("grows or shrinks", "stable")}
     assert {finding.verdict for finding in found.values()} == {verdict}
@@ -185,7 +187,7 @@ def test_section_3_1_agrees_or_not(growth: float, verdict: str, grows_or_shrinks
     }
 
 
-def test_section_3_1_is_about_all_that_enters_the_nonlinearity() -> None:
+def test_section_3_1_is_not_judged_by_a_single_term() -> None:
     term = SiteDynamics(1.5, "cells.0.norm_h", [], [], 0.02, 0.02)
     assert finding_of(term, "summed_inputs", "stable").holds is None
     nothing = SiteDynamics(1.5, "cells.0.norm_sum", [], [], None, 0.02)

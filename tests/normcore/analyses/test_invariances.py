@@ -33,13 +33,13 @@ ROWS = {  # weight matrix re-scaling, its re-centering, weight vector re-scaling
     "group_norm": "yes yes no yes no yes",
     "dynamic_tanh": "no no no no no no",
     "none": "no no no no no no",
-    "batch_renorm": "no no no no no no",  # within its clips, it normalizes by averages that do not follow the change
+    "batch_renorm": "no no no no no no",  # within its clips it uses running averages, which do not change with the data
 }
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("method", "row"), ROWS.items())
-def test_the_rows_are_the_papers_and_what_follows_for_other_methods(method: str, row: str, seed: int) -> None:
+def test_rows_of_table_1_are_as_expected_for_every_method(method: str, row: str, seed: int) -> None:
     options = {"groups": 2} if method == "group_norm" else {}
     usual = METHODS[method].defaults(FeedForward)
     measured = invariances(METHODS[method].model_validate({"method": method, **usual, **options}), seed)
@@ -48,23 +48,23 @@ def test_the_rows_are_the_papers_and_what_follows_for_other_methods(method: str,
     assert all(column.deviation < 1e-12 or column.deviation > 0.1 for column in measured)
 
 
-def test_means_that_are_taken_out_do_not_see_where_the_data_is() -> None:
+def test_mean_only_batch_norm_is_invariant_to_shifts_of_the_data() -> None:
     measured = invariances(WeightNorm(mean_only_batch_norm=True))
     assert ["yes" if column.invariant else "no" for column in measured] == ["yes", "no", "yes", "no", "yes", "no"]
 
 
 @pytest.mark.parametrize("method", [LayerNorm(sites=()), RecurrentBatchNorm(sites=()), BatchNorm(sites=())])
-def test_a_method_that_is_switched_off_has_no_invariance(method: Method) -> None:
+def test_method_without_sites_has_no_invariance(method: Method) -> None:
     assert not any(column.invariant for column in invariances(method))
 
 
-def test_a_method_for_images_alone_says_so() -> None:
+def test_method_for_images_only_is_refused_with_the_reason() -> None:
     with pytest.raises(ValueError, match="received a layer of 8 units"):
         invariances(InstanceNorm())
 
 
 @pytest.mark.parametrize("eps", [1e-5, 1e-2, 1.0])
-def test_with_eps_the_ratio_is_exactly_what_the_equation_says(eps: float) -> None:
+def test_ratio_with_eps_equals_the_equation(eps: float) -> None:
     measured = rescaling_with_eps(LayerNorm(eps=eps, sites=("layer",)))
     assert measured.deviation < 1e-12
     assert measured.ratio > 1
@@ -88,7 +88,7 @@ def test_table_1_is_as_printed() -> None:
     "method", [BatchNorm(), WeightNorm(), LayerNorm(sites=("layer",))], ids=lambda method: method.method
 )
 @pytest.mark.parametrize("column", range(6))
-def test_a_column_agrees_if_it_is_what_is_printed_and_not_otherwise(method: Method, column: int) -> None:
+def test_finding_holds_only_if_it_agrees_with_the_printed_column(method: Method, column: int) -> None:
     change, printed = COLUMNS[column], PRINTED[method.method].split()[column] == "Invariant"
     agrees, contradicts = (finding_of(Invariance(change, 0.0, found), method) for found in (printed, not printed))
     words = {True: "invariant", False: "not invariant"}
@@ -98,7 +98,7 @@ def test_a_column_agrees_if_it_is_what_is_printed_and_not_otherwise(method: Meth
 
 
 @pytest.mark.parametrize(("deviation", "holds"), [(INVARIANT, True), (2 * INVARIANT, False), (0.1, False)])
-def test_with_eps_only_rounding_may_be_left(deviation: float, holds: bool) -> None:
+def test_finding_with_eps_holds_only_up_to_rounding(deviation: float, holds: bool) -> None:
     finding = finding_with_eps(RescalingWithEps(1e-5, 3.0, 1.0, deviation))
     assert finding.holds is holds
     assert finding.source is not None

@@ -1,4 +1,4 @@
-"""Bits per character by length, against segments read one by one and against batches as training takes them."""
+"""Bits per character by length equal those of segments read one by one, and of batches as in training."""
 
 import dataclasses
 import json
@@ -24,11 +24,11 @@ from tests.normcore.networks import recurrent
 RESOURCES = Resources(None, torch.device("cpu"), torch.float64)
 NUM_SYMBOLS, LENGTH = 7, 10
 RBN = {"method": "recurrent_batch_norm"}
-TEXT = torch.randint(NUM_SYMBOLS, (2503,), generator=torch.Generator().manual_seed(0))  # to test on
+TEXT = torch.randint(NUM_SYMBOLS, (2503,), generator=torch.Generator().manual_seed(0))  # the test text
 
 
 def trained(norm: dict[str, Any], **options: Any) -> Trained:
-    """A model of large random weights, its population statistics from segments of ten characters."""
+    """Make a model with large random weights, and population statistics from segments of ten characters."""
     corpus = Corpus(TEXT[:1000], TEXT[:200], TEXT, "abcdefg", {})
     task = CharacterModelling(CharLM(sequence_length=LENGTH, **options), RESOURCES, corpus)
     torch.manual_seed(0)
@@ -46,7 +46,7 @@ def trained(norm: dict[str, Any], **options: Any) -> Trained:
 
 
 def bits(logits: Tensor, targets: Tensor) -> np.ndarray:
-    """-log2 of the probability of every target."""
+    """Compute -log2 of the probability of every target."""
     p = np.exp(logits.numpy()) / np.exp(logits.numpy()).sum(-1, keepdims=True)
     return np.asarray(-np.log2(np.take_along_axis(p, targets.numpy()[..., None], -1)))
 
@@ -57,13 +57,13 @@ def segments(length: int) -> list[Tensor]:
 
 @torch.no_grad()
 def read_one_by_one(model: torch.nn.Module, length: int) -> float:
-    """Every segment by itself, from the first state on."""
+    """Read each segment alone from the first state; return the mean bits."""
     return float(np.mean([bits(model(s[:-1, None])[0], s[1:, None]) for s in segments(length)]))
 
 
 @torch.no_grad()
 def read_as_in_training(model: torch.nn.Module, length: int) -> float:
-    """A hundred segments at once, in training mode."""
+    """Read a hundred segments at once in training mode; return the mean bits."""
     every, model = segments(length), model.train()
     batches = [torch.stack(every[start : start + 100], 1) for start in range(0, len(every), 100)]
     read = np.concatenate([bits(model(x[:-1])[0], x[1:]).ravel() for x in batches])
@@ -72,8 +72,8 @@ def read_as_in_training(model: torch.nn.Module, length: int) -> float:
 
 
 @pytest.mark.parametrize("length", [4, LENGTH, 33, 1000])
-def test_both_scores_are_those_of_the_segments(length: int) -> None:
-    """The lengths go from 625 segments, which make six batches and a quarter, to two."""
+def test_both_scores_equal_segments_read_by_hand(length: int) -> None:
+    """The lengths give between 625 segments, which are six batches and a quarter, and two segments."""
     rbn = trained(RBN)
     [score] = length_generalization(rbn, [length])
     assert score.length == length
@@ -82,7 +82,7 @@ def test_both_scores_are_those_of_the_segments(length: int) -> None:
     assert score.batch != pytest.approx(score.population, abs=1e-4)
 
 
-def test_beyond_the_length_of_training_the_last_statistics_stay_in_use() -> None:
+def test_last_statistics_are_used_beyond_the_training_length() -> None:
     rbn = trained(RBN)
     before = length_generalization(rbn, [LENGTH, 50])
     for site in "xhc":
@@ -93,7 +93,7 @@ def test_beyond_the_length_of_training_the_last_statistics_stay_in_use() -> None
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "weight_norm"])
-def test_models_without_batch_norms_have_one_score(method: str) -> None:
+def test_models_without_batch_norms_have_a_single_score(method: str) -> None:
     model = trained({"method": method})
     [score] = length_generalization(model, [40])
     assert score.batch is None
@@ -101,14 +101,14 @@ def test_models_without_batch_norms_have_one_score(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", [RBN, {"method": "sequence_batch_norm"}, {**RBN, "statistics": "shared"}])
-def test_every_batch_norm_has_two(method: dict[str, Any]) -> None:
+def test_models_with_any_batch_norm_have_both_scores(method: dict[str, Any]) -> None:
     model = trained(method)
     [score] = length_generalization(model, [40])
     assert score.population == pytest.approx(read_one_by_one(model.model, 40), rel=1e-12)
     assert score.batch == pytest.approx(read_as_in_training(model.model, 40), rel=1e-12)
 
 
-def test_the_lengths_are_the_figures() -> None:
+def test_default_lengths_are_those_of_the_figure() -> None:
     """Measured once, in bits per character: an LSTM of 128 units with recurrent batch norm, after 700 updates on 99
     steps of the Penn Treebank, and after 1000 on 49 steps of Python's documentation, of whose 20,000 characters of test
     text 200, 66, 40 and 20 segments are made.
@@ -125,7 +125,7 @@ def test_the_lengths_are_the_figures() -> None:
     assert [score.length for score in length_generalization(trained(RBN))] == [100, 300, 500, 1000]
 
 
-def test_the_model_stays_as_it_was() -> None:
+def test_model_is_unchanged_after_the_analysis() -> None:
     rbn = trained(RBN)
     before = {name: value.clone() for name, value in rbn.model.state_dict().items()}
     first, again = (length_generalization(rbn, [20]) for _ in range(2))
@@ -135,7 +135,7 @@ def test_the_model_stays_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 1252, 2504])
-def test_a_length_of_which_the_test_text_does_not_hold_two_is_refused(length: int) -> None:
+def test_length_that_does_not_fit_twice_into_the_test_text_is_refused(length: int) -> None:
     with pytest.raises(ValueError, match=rf"2 to 1,251 characters, .* received {length:,}; use shorter ones"):
         length_generalization(trained(RBN), [length])
 
@@ -160,13 +160,13 @@ def test_results_are_json() -> None:
 
 
 @pytest.mark.parametrize(("population", "batch", "holds"), [(1.40, 1.42, True), (1.42, 1.40, False), (1.4, 1.4, False)])
-def test_fig_3b_is_that_population_statistics_do_better(population: float, batch: float, holds: bool) -> None:
+def test_fig_3b_claims_that_population_statistics_are_better(population: float, batch: float, holds: bool) -> None:
     _, finding = findings_of(LengthScore(300, population, batch), is_the_figures=True)
     assert (finding.claim, finding.holds) == ("population statistics do better", holds)
 
 
 @pytest.mark.parametrize(("length", "is_the_figures"), [(300, False), (50, True)])
-def test_of_other_networks_and_lengths_fig_3b_says_nothing(length: int, is_the_figures: bool) -> None:
+def test_fig_3b_claims_nothing_of_other_networks_and_lengths(length: int, is_the_figures: bool) -> None:
     _, finding = findings_of(LengthScore(length, 1.40, 1.42), is_the_figures)
     assert (finding.claim, finding.holds, finding.source) == (None, None, None)
 
@@ -179,12 +179,12 @@ def curve(*bits: float) -> list[LengthScore]:
     ("bits", "rise", "holds"),
     [
         ((9.0, 1.40, 1.35, 1.33), -0.07, True),
-        ((1.0, 1.40, 1.35, 1.33), -0.07, True),  # shorter segments than those of training do not count
+        ((1.0, 1.40, 1.35, 1.33), -0.07, True),  # segments shorter than in training do not count
         ((9.0, 1.40, 1.35, 1.405), 0.005, False),
         ((9.0, 1.40, 1.35, 1.40), 0.0, False),
     ],
 )
-def test_fig_3b_falls_beyond_the_length_of_training(bits: tuple[float, ...], rise: float, holds: bool) -> None:
+def test_fig_3b_claims_a_fall_beyond_the_training_length(bits: tuple[float, ...], rise: float, holds: bool) -> None:
     [finding] = rise_findings(curve(*bits), trained_length=100, is_the_figures=True)
     assert finding.value == pytest.approx(rise)
     assert (finding.claim, finding.holds) == ("falls", holds)
@@ -192,5 +192,5 @@ def test_fig_3b_falls_beyond_the_length_of_training(bits: tuple[float, ...], ris
     assert (finding.claim, finding.holds) == (None, None)
 
 
-def test_one_length_beyond_that_of_training_makes_no_rise() -> None:
+def test_single_length_beyond_that_of_training_gives_no_finding_of_a_rise() -> None:
     assert rise_findings(curve(9.0, 1.4, 1.3, 1.2), trained_length=301, is_the_figures=True) == []

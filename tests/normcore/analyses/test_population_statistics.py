@@ -1,4 +1,4 @@
-"""Population statistics by step, against medians taken one by one, and on real text."""
+"""Statistics by step equal averages and medians computed one by one; findings are judged against Fig. 5."""
 
 import dataclasses
 import json
@@ -22,7 +22,7 @@ def network(cell: str = "lstm", hidden_size: int = 3, **options: Any) -> Recurre
 
 
 def with_statistics(mean: Any, variance: Any) -> StatisticsByStep:
-    """Measurements of one norm that has these statistics (T, F)."""
+    """Measure a single norm that has these statistics (T, F)."""
     norm = BatchStatistics(len(mean[0]))
     norm.running_mean, norm.running_var = (torch.tensor(s, dtype=torch.float64) for s in (mean, variance))
     [measured] = statistics_by_step(nn.ModuleDict({"norm_h": norm}))
@@ -30,7 +30,7 @@ def with_statistics(mean: Any, variance: Any) -> StatisticsByStep:
 
 
 def by_hand(statistic: Tensor) -> tuple[Any, Any]:
-    """Average over the features, and median of their relative deviations, step by step."""
+    """Compute the average over the features, and the median of their relative deviations, step by step."""
     rows = statistic.tolist()
     deviations = [[abs(s - last) / abs(last) for s, last in zip(row, rows[-1], strict=True)] for row in rows]
     averages, medians = [sum(row) / len(row) for row in rows], [statistics.median(row) for row in deviations]
@@ -43,7 +43,7 @@ def collect(network: Recurrent, *batches: Tensor) -> None:
             network(x)
 
 
-def test_averages_and_median_deviations_are_those_taken_one_by_one() -> None:
+def test_averages_and_median_deviations_equal_those_computed_one_by_one() -> None:
     """The terms have 12 features, whose median lies between two; the cell has 3."""
     rbn = network()
     collect(rbn.eval(), torch.randn(9, 8, 2, dtype=torch.float64), torch.randn(9, 8, 2, dtype=torch.float64))
@@ -63,7 +63,7 @@ def test_averages_and_median_deviations_are_those_taken_one_by_one() -> None:
         ("rnn", ["sum"], ["norm_sum"]),
     ],
 )
-def test_every_site_of_every_layer_is_there_for_all_steps(cell: str, sites: list[str], expected: list[str]) -> None:
+def test_every_site_of_every_layer_is_measured_at_all_steps(cell: str, sites: list[str], expected: list[str]) -> None:
     torch.manual_seed(0)
     norm = {"method": "recurrent_batch_norm", "sites": sites}
     two_layers = recurrent(cell, 2, 3, num_layers=2, norm=norm).eval()
@@ -73,7 +73,7 @@ def test_every_site_of_every_layer_is_there_for_all_steps(cell: str, sites: list
     assert {len(series) for m in measured for series in (m.mean, m.variance)} == {7}
 
 
-def test_the_recurrent_term_alone_has_no_variance_at_first() -> None:
+def test_only_the_recurrent_term_has_no_variance_at_the_first_step() -> None:
     """Measured once, after 700 updates of 128 units on 99 steps of the Penn Treebank, deviations of the variance at the
     steps 1, 5, 10 and 20: 15.9, 1.3, 0.6 and 0.5 % of the recurrent term (RBN: 24, 4.8, 1.8 and 0.5 %), 12.3, 1.5, 0.6
     and 0.6 % of the cell (28, 7.7, 2.5 and 0.4 %). Both stay within 5 % from step 3 on.
@@ -89,13 +89,13 @@ def test_the_recurrent_term_alone_has_no_variance_at_first() -> None:
     }
 
 
-def test_one_feature_with_the_least_variance_is_not_none() -> None:
+def test_tiny_variance_of_a_single_feature_counts_as_variance() -> None:
     assert not with_statistics([[0, 0], [0, 0]], [[0, 1e-300], [1, 1]]).starts_without_variance
     assert with_statistics([[0, 0], [0, 0]], [[0, 0], [1, 1]]).starts_without_variance
 
 
-def test_it_has_converged_where_it_stays_within_5_percent() -> None:
-    """Once within is not enough, and 5 % counts as within."""
+def test_convergence_is_the_step_from_which_values_stay_within_5_percent() -> None:
+    """All later values must stay within 5 %. Exactly 5 % counts as within."""
     variance = [[0], [100], [106], [105], [95], [100]]
     measured = with_statistics([[1]] * 6, variance)
     assert measured.variance_deviation == [1, 0, 0.06, 0.05, 0.05, 0]
@@ -104,9 +104,9 @@ def test_it_has_converged_where_it_stays_within_5_percent() -> None:
     assert with_statistics([[1]] * 3, [[100], [300], [100]]).converged_at == 2
 
 
-def test_signs_do_not_count() -> None:
+def test_deviations_and_means_use_absolute_values() -> None:
     measured = with_statistics([[-2, 4, 1], [-1, -2, 4]], [[1] * 3] * 2)
-    assert measured.mean_deviation == [1, 0]  # out of 1, 3 and 0.75
+    assert measured.mean_deviation == [1, 0]  # the median of 1, 3 and 0.75
     assert measured.mean == [1, pytest.approx(1 / 3)]
 
 
@@ -118,8 +118,8 @@ def test_features_whose_last_value_is_0_are_left_out_of_the_deviations() -> None
     assert measured.converged_at == 1
 
 
-def test_where_all_last_values_are_0_there_is_no_deviation() -> None:
-    """Mean-only batch norm has no variances at all."""
+def test_deviation_is_none_if_all_last_values_are_0() -> None:
+    """This is the case for mean-only batch norm, which has no variances."""
     torch.manual_seed(0)
     options = {"method": "weight_norm", "mean_only_batch_norm": True}
     mean_only = recurrent("rnn", 2, 3, norm=options).eval()
@@ -142,7 +142,7 @@ def test_statistics_over_all_steps_are_refused() -> None:
         statistics_by_step(shared)
 
 
-def test_a_model_whose_population_nobody_has_seen_is_refused() -> None:
+def test_model_without_population_statistics_is_refused() -> None:
     with pytest.raises(ValueError, match=r"received none; run forward passes .* inside population_statistics"):
         statistics_by_step(network())
 
@@ -163,26 +163,24 @@ def by_step(site: str, converged_at: int | None, first: float = 0.0) -> Statisti
     ("converged_at", "holds"), [(1, True), (3, True), (10, True), (11, False), (0, False), (None, False)]
 )
 @pytest.mark.parametrize("site", ["recurrent.cells.0.norm_h", "recurrent.cells.0.norm_c"])
-def test_fig_5_is_that_there_is_a_transient_of_at_most_ten_steps(
-    site: str, converged_at: int | None, holds: bool
-) -> None:
+def test_fig_5_claims_a_transient_of_at_most_ten_steps(site: str, converged_at: int | None, holds: bool) -> None:
     settled, *_ = findings_of(by_step(site, converged_at), is_the_figures=True)
     assert (settled.value, settled.holds) == (converged_at, holds)
     assert settled.claim == "after the first step, and by step 10"
 
 
 @pytest.mark.parametrize(("first", "holds"), [(0.0, True), (1e-9, False)])
-def test_fig_5_begins_without_variance(first: float, holds: bool) -> None:
+def test_fig_5_claims_no_variance_at_the_first_step(first: float, holds: bool) -> None:
     _, begins = findings_of(by_step("recurrent.cells.0.norm_h", 3, first), is_the_figures=True)
     assert (begins.value, begins.claim, begins.holds) == (first, "0", holds)
 
 
 @pytest.mark.parametrize(("site", "findings"), [("norm_h", 2), ("norm_c", 1), ("norm_x", 1)])
-def test_of_other_networks_fig_5_says_nothing(site: str, findings: int) -> None:
+def test_fig_5_claims_nothing_of_other_networks(site: str, findings: int) -> None:
     found = findings_of(by_step(f"recurrent.cells.0.{site}", 3), is_the_figures=False)
     assert [(finding.claim, finding.holds, finding.source) for finding in found] == [(None, None, None)] * findings
 
 
-def test_of_the_inputs_term_fig_5_says_nothing() -> None:
+def test_fig_5_claims_nothing_of_the_input_term() -> None:
     [settled] = findings_of(by_step("recurrent.cells.0.norm_x", 3), is_the_figures=True)
     assert settled.claim is None

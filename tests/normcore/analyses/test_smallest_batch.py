@@ -1,4 +1,4 @@
-"""The smallest batch that trains: hand-made results, the evaluation against numpy, and digits."""
+"""Smallest batch that trains: made-up results, an evaluation in numpy, and trainings on digits."""
 
 import numpy as np
 import pytest
@@ -48,13 +48,13 @@ def test_the_smallest_is_the_first_to_reach_the_threshold() -> None:
     assert smallest_that_trains(reversed(results(0.1, 0.9, 0.9, 0.9))) == 2
 
 
-def test_there_may_be_none() -> None:
+def test_smallest_batch_is_none_if_no_size_reaches_the_threshold() -> None:
     assert smallest_that_trains(results(None, 0.0, THRESHOLD - 1e-9)) is None
     assert smallest_that_trains([BatchResult(1, None, "too small")]) is None
 
 
-def test_the_threshold_is_beyond_guessing(splits: ImageSplits) -> None:
-    """Guesses are right in one of ten, with a standard deviation of 0.017; one class alone is right in one of eight."""
+def test_threshold_is_above_the_accuracy_of_guessing(splits: ImageSplits) -> None:
+    """Guessing has an accuracy of 1/10 with a standard deviation of 0.017; always one class has at most 1/8."""
     assert 0.1 + 5 * np.sqrt(0.1 * 0.9 / 300) < THRESHOLD
     assert splits.valid.labels.bincount().max() / 300 < THRESHOLD
 
@@ -66,15 +66,15 @@ def test_a_step_reads_a_row_of_pixels(splits: ImageSplits) -> None:
     np.testing.assert_array_equal(rows(splits.valid).numpy().transpose(1, 0, 2), expected.astype(np.float32))
 
 
-def test_layer_norm_trains_at_one(splits: ImageSplits) -> None:
-    """Five seeds gave accuracies from 0.64 to 0.77."""
+def test_layer_norm_trains_with_a_batch_of_1(splits: ImageSplits) -> None:
+    """Five seeds were measured, with accuracies from 0.64 to 0.77."""
     alone = train_at(MODEL, LAYER_NORM, 1, 0, splits, UPDATES)
     assert alone.refused is None
     assert alone.accuracy is not None
     assert alone.accuracy > 0.55
 
 
-def test_batch_statistics_are_refused_at_one_and_train_at_more(splits: ImageSplits) -> None:
+def test_batch_statistics_are_refused_with_a_batch_of_1_and_train_with_more(splits: ImageSplits) -> None:
     alone, some = (train_at(MODEL, BATCH_NORM, batch_size, 0, splits, UPDATES) for batch_size in (1, 8))
     assert alone.accuracy is None
     assert alone.refused is not None
@@ -85,7 +85,7 @@ def test_batch_statistics_are_refused_at_one_and_train_at_more(splits: ImageSpli
     assert smallest_that_trains([alone, some]) == 8
 
 
-def test_every_size_is_trained_at_and_the_smallest_is_theirs(splits: ImageSplits) -> None:
+def test_all_sizes_are_trained_and_the_finding_is_the_smallest_of_them(splits: ImageSplits) -> None:
     spec = resolve(
         {
             "task": {"name": "smallest_batch", "updates": 30},
@@ -111,8 +111,8 @@ def test_the_seed_decides_and_the_generator_is_left_alone(splits: ImageSplits) -
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_batches_of_all_sizes_are_whole_and_of_the_same_shuffle() -> None:
-    """1,197 examples make 18 batches of 64, which are as many of all smaller sizes."""
+def test_batches_of_all_sizes_are_full_and_from_the_same_shuffle() -> None:
+    """1,197 examples are 18 full batches of 64. Smaller sizes use the same examples."""
     drawn = []
     for batch_size in (2, 64):
         order = training_order(1197, batch_size, seed=0)
@@ -124,7 +124,7 @@ def test_batches_of_all_sizes_are_whole_and_of_the_same_shuffle() -> None:
 
 
 def test_a_loss_that_is_not_finite_has_no_accuracy(splits: ImageSplits) -> None:
-    """Both terms overflow, and inf - inf is what the gates get."""
+    """Both terms overflow, so the gates get inf - inf."""
     result = train_at(LSTM(hidden_size=32), LayerNorm(gain_init=3e38), 64, 0, splits, UPDATES)
     assert result == BatchResult(64, None, None)
 
@@ -136,9 +136,9 @@ def test_logits_that_are_not_finite_have_no_accuracy(splits: ImageSplits) -> Non
 
 
 def test_evaluation_uses_the_statistics_of_all_training_images(splits: ImageSplits) -> None:
-    """Step by step in numpy: valid images are standardized by mean and variance of the training images' summed inputs.
+    """The expected labels are computed step by step in numpy, with statistics of the summed inputs of training images.
 
-    Shifts and scales of the states are large enough for the batch's own statistics to classify otherwise.
+    Shifts and scales of the states are so large that statistics of the validation batch would give other labels.
     """
     torch.manual_seed(0)
     model = SequenceClassifier(recurrent("rnn", 8, 16, norm=RecurrentBatchNorm(sites=("sum",), gain_init=1.0)), 10)
@@ -155,6 +155,6 @@ def test_evaluation_uses_the_statistics_of_all_training_images(splits: ImageSpli
     assert accuracy(model, splits) == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_method_for_layers_is_no_refusal_but_an_error(splits: ImageSplits) -> None:
+def test_method_without_a_place_in_the_model_raises_an_error(splits: ImageSplits) -> None:
     with pytest.raises(ValueError, match=r"norm\.method: batch_norm has no place in rnn"):
         train_at(MODEL, BatchNorm(), 8, 0, splits, 1)

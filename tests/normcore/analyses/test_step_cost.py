@@ -1,4 +1,4 @@
-"""Cost of a training step: the statistics, the turns of the networks, and their differences. No times."""
+"""Cost of a training step: statistics, order of the networks, and their differences. No test depends on times."""
 
 import copy
 import math
@@ -31,7 +31,7 @@ RECURRENT_METHODS = [tag for tag, method in METHODS.items() if any(map(method.fi
 
 
 def coverage(n: int, rank: int) -> float:
-    """Probability that the median lies between the rank-th least and the rank-th greatest of n samples."""
+    """Probability that the median lies between the rank-th smallest and the rank-th largest of n samples."""
     return 1 - 2 * sum(math.comb(n, below) for below in range(rank)) / 2.0**n
 
 
@@ -43,27 +43,27 @@ def test_the_interval_is_the_narrowest_pair_of_ranks_that_covers_95_percent(n: i
     assert coverage(n, int(lower)) >= 0.95 > coverage(n, int(lower) + 1)
 
 
-def test_of_ten_and_twenty_samples_it_leaves_one_and_five_out_on_either_side() -> None:
-    """1 - 2 (1 + 10) / 2^10 = 97.9 percent, and 95.9."""
+def test_interval_of_10_samples_omits_1_on_each_side_and_of_20_omits_5() -> None:
+    """The coverage is 1 - 2 (1 + 10) / 2^10 = 97.9 percent, and 95.9 percent."""
     assert median_interval(range(1, 11)) == (2, 9)
     assert median_interval(range(1, 21)) == (6, 15)
 
 
-def test_of_skewed_samples_it_holds_the_median_as_often_as_it_says() -> None:
-    """4,000 times 45 log-normal samples: 96.4 percent by the binomial, four standard errors are 1.2."""
+def test_interval_of_skewed_samples_covers_the_median_as_often_as_stated() -> None:
+    """The test draws 45 log-normal samples 4,000 times. Theory gives 96.4 percent; four standard errors are 1.2."""
     samples = np.random.RandomState(0).lognormal(0, 2, (4000, 45))
     bounds = np.array([median_interval(some) for some in samples.tolist()])
     held = ((bounds[:, 0] < 1) & (bounds[:, 1] > 1)).mean()
     assert held == pytest.approx(coverage(45, 16), abs=0.012)
 
 
-def test_five_samples_are_too_few() -> None:
+def test_interval_of_five_samples_is_refused() -> None:
     with pytest.raises(ValueError, match="expected 6 or more samples, received 5"):
         median_interval([1.0, 2.0, 3.0, 4.0, 5.0])
 
 
 def test_medians_and_ratio_are_those_of_the_pairs() -> None:
-    """The ratios are 2, 3, 3, 90, 2.5, 2 and 4: one pair was disturbed, and no median shows it."""
+    """The ratios are 2, 3, 3, 90, 2.5, 2 and 4. One pair was disturbed, which does not change the median."""
     pairs = [(2.0, 1.0), (6.0, 2.0), (3.0, 1.0), (90.0, 1.0), (5.0, 2.0), (4.0, 2.0), (4.0, 1.0)]
     assert cost_of_pairs(pairs) == StepCost(4.0, 1.0, 3.0, (2.0, 90.0))
 
@@ -74,8 +74,8 @@ def test_a_machine_that_is_slow_for_a_while_does_not_change_the_ratio() -> None:
     assert cost == StepCost(10.5, 7.0, 1.5, (1.5, 1.5))
 
 
-def test_the_ratio_is_within_its_interval_where_that_of_the_medians_is_not() -> None:
-    """The machine slows down halfway, during a pair: the medians come from different halves."""
+def test_ratio_is_within_its_interval_although_the_ratio_of_medians_is_not() -> None:
+    """The machine becomes slower halfway, during a pair, so both medians come from different halves."""
     pairs = [(1.5, 1.0)] * 6 + [(1.5, 3.0)] + [(4.5, 3.0)] * 5
     cost = cost_of_pairs(pairs)
     assert cost.seconds / cost.none_seconds == 0.75
@@ -83,7 +83,7 @@ def test_the_ratio_is_within_its_interval_where_that_of_the_medians_is_not() -> 
 
 
 class StandingClock(Clock):
-    """Stands still but where a step moves it on."""
+    """Clock that moves only when a step moves it."""
 
     now = 0.0
 
@@ -94,8 +94,8 @@ class StandingClock(Clock):
         return self.now - self.started
 
 
-def test_the_steps_take_turns_and_the_first_pairs_do_not_count() -> None:
-    """The method's n-th step takes n seconds, each of the other's a quarter of one."""
+def test_steps_alternate_and_the_first_pairs_do_not_count() -> None:
+    """The n-th step of the method takes n seconds, and every step without a norm takes 0.25 seconds."""
     clock = StandingClock(CPU)
     calls: list[str] = []
 
@@ -114,10 +114,8 @@ def test_the_steps_take_turns_and_the_first_pairs_do_not_count() -> None:
 
 @pytest.mark.parametrize("method", RECURRENT_METHODS)
 @pytest.mark.parametrize("cell", CELLS)
-def test_the_networks_differ_in_the_norm_alone(method: str, cell: str) -> None:
-    """Shared parameters are equal. A parameter that only one has belongs to a norm, or is a weight in another
-    parametrization.
-    """
+def test_networks_differ_only_in_the_norm(method: str, cell: str) -> None:
+    """Shared parameters are equal. A parameter of one network only belongs to a norm, or to a parametrized weight."""
     model = CELLS[cell].model_validate({"cell": cell})
     norm = METHODS[method].model_validate({"method": method, **METHODS[method].defaults(CELLS[cell])})
     ours, plain = network(model, norm, 3, CPU), network(model, NoNorm(), 3, CPU)
@@ -131,7 +129,7 @@ def test_the_networks_differ_in_the_norm_alone(method: str, cell: str) -> None:
 
 
 def test_a_step_is_forward_backward_and_update() -> None:
-    """RMSProp by hand, two steps: v = 0.9 v + 0.1 g^2, p = p - 0.001 g / max(sqrt(v), 1e-5)."""
+    """Two steps of RMSProp are computed by hand: v = 0.9 v + 0.1 g^2, p = p - 0.001 g / max(sqrt(v), 1e-5)."""
     torch.manual_seed(0)
     stepped = recurrent("rnn", 1, 4, norm={"method": "layer_norm"}).double()
     expected = copy.deepcopy(stepped)
@@ -149,13 +147,13 @@ def test_a_step_is_forward_backward_and_update() -> None:
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-10, atol=1e-12)
 
 
-def test_the_cost_is_of_the_model_and_the_generator_is_left_alone() -> None:
+def test_cost_of_a_model_leaves_the_generator_unchanged() -> None:
     before = torch.get_rng_state()
     cost = step_cost(GRU(hidden_size=3), LayerNorm(sites=("input",)), 4, 2, 0, CPU, pairs=6)
     assert torch.equal(torch.get_rng_state(), before)
     assert 0 < cost.ratio_ci95[0] <= cost.ratio <= cost.ratio_ci95[1]
 
 
-def test_a_norm_that_is_not_for_the_cell_is_refused() -> None:
+def test_norm_that_does_not_fit_the_cell_is_refused() -> None:
     with pytest.raises(ValueError, match=r"norm\.method: batch_norm has no place in gru"):
         step_cost(GRU(), BatchNorm(), 4, 2, 0, CPU)

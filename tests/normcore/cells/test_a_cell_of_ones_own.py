@@ -1,6 +1,6 @@
-"""A cell of another package, written by the recipe in docs/extend/cell.md and installed, is like any other.
+"""A cell of an installed package, written by the recipe in docs/extend/cell.md, works like our own cells.
 
-It is the minimal gated unit (Zhou, Wu, Zhang, Zhou 2016, arXiv:1603.09420, Eq. 4-6).
+The cell is the minimal gated unit (Zhou, Wu, Zhang, Zhou 2016, arXiv:1603.09420, Eq. 4-6).
 """
 
 import json
@@ -40,7 +40,7 @@ FITTING = [
 
 @pytest.fixture(scope="module")
 def with_cell(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A PYTHONPATH on which the package is installed."""
+    """PYTHONPATH with the installed package."""
     folder = tmp_path_factory.mktemp("cell")
     package = folder / "written" / "minimal_gated_unit"
     package.mkdir(parents=True)
@@ -51,11 +51,11 @@ def with_cell(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run(pythonpath: str, folder: Path, code: str) -> Any:
-    """Output of the code in a process of its own, read as JSON."""
+    """Run the code in a separate process; return its output, read as JSON."""
     return json.loads(installation.run(pythonpath, folder, "-c", code))
 
 
-def test_it_is_known_without_torch(with_cell: str, tmp_path: Path) -> None:
+def test_cell_is_known_without_torch(with_cell: str, tmp_path: Path) -> None:
     said = run(
         with_cell,
         tmp_path,
@@ -107,7 +107,7 @@ print(json.dumps({
     assert not said["torch"]
 
 
-def test_it_trains_with_every_method_that_fits(with_cell: str, tmp_path: Path) -> None:
+def test_cell_trains_with_every_fitting_method(with_cell: str, tmp_path: Path) -> None:
     said = run(
         with_cell,
         tmp_path,
@@ -137,7 +137,7 @@ print(json.dumps(trained))
         assert losses[-1] < losses[0]
 
 
-def test_a_network_of_it_computes_its_equations(with_cell: str, tmp_path: Path) -> None:
+def test_network_of_the_cell_computes_its_equations(with_cell: str, tmp_path: Path) -> None:
     said = run(
         with_cell,
         tmp_path,

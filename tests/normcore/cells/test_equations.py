@@ -1,4 +1,4 @@
-"""Every cell, under every method that ``equations.py`` writes out, against the papers' equations, in float64."""
+"""Every cell equals the papers' equations in float64, with every method that ``equations.py`` implements."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -20,7 +20,7 @@ from tests.normcore.networks import recurrent
 
 STEPS, BATCH, INPUTS, HIDDEN = 4, 5, 3, 8
 LENGTHS = [4, 1, 3, 0, 2]
-SMALL = 0.03  # a parameter whose gradients are less of the largest of all may have rounding errors of that size
+SMALL = 0.03  # gradients below this part of the largest gradient may have its rounding errors
 NORMS: dict[str, dict[str, Any]] = {
     **{name: {"method": name} for name in WRITTEN},
     "ln_outside": {"method": "layer_norm", "bias": "outside"},
@@ -50,7 +50,7 @@ CELLS_AND_NORMS = [
 
 @dataclass(frozen=True)
 class Precision:
-    """Error bounds: absolute for values about 1, relative to the largest for a parameter's gradients."""
+    """Error bounds: absolute for outputs, relative to the largest gradient of a parameter for gradients."""
 
     dtype: torch.dtype
     outputs: float
@@ -76,8 +76,10 @@ TURNS = list(product(MODES, BY_TURNS))
 
 
 def computations() -> Iterator[Any]:
-    """Each cell under each norm, in both modes with variable lengths in float64; and two of the other computations,
-    which no norm and no cell treats as its own: each cell and most norms meet them all."""
+    """Each cell with each norm: both modes with variable lengths in float64, and two other computations in turn.
+
+    No cell and no norm has code of its own for these others, and each cell and most norms get all of them.
+    """
     for k, (pair, cell, norm) in enumerate(CELLS_AND_NORMS):
         chosen = [*product(MODES, ALWAYS), TURNS[k % len(TURNS)], TURNS[(k + 3) % len(TURNS)]]
         for mode, name in chosen:
@@ -86,7 +88,7 @@ def computations() -> Iterator[Any]:
 
 
 def network(cell: str, norm: dict[str, Any], dtype: torch.dtype = torch.float64) -> Recurrent:
-    """A network whose parameters all differ from their neat initial values."""
+    """Build a network with random parameters."""
     torch.manual_seed(1)
     network = recurrent(cell, INPUTS, HIDDEN, norm=norm)
     with torch.no_grad():
@@ -101,7 +103,7 @@ def gradient_of(value: Tensor) -> Tensor:
 
 
 def sequence(steps: int = STEPS, seed: int = 2) -> Tensor:
-    """Numbers that float32 has, too; one step is the same for all examples, as the border of images."""
+    """Make inputs that float32 represents exactly; step 0 is the same for all examples, like the border of images."""
     x = torch.randn(steps, BATCH, INPUTS, generator=torch.Generator().manual_seed(seed))
     if steps > 1:
         x[0] = 0.7
@@ -131,7 +133,7 @@ def test_outputs_and_every_gradient_follow_the_equations(
     ours = network(cell, norm, precision.dtype)
     written = equations(ours, cell, norm)
     if evaluation:
-        training_set = [sequence(STEPS - 1, seed=3), sequence(STEPS - 2, seed=4)]  # beyond it, the last step serves on
+        training_set = [sequence(STEPS - 1, seed=3), sequence(STEPS - 2, seed=4)]  # shorter than the test sequence
         learn_population(ours, norm, [x.to(precision.dtype) for x in training_set])
         written.learn_population(training_set)
         ours.eval()
@@ -157,7 +159,7 @@ def test_outputs_and_every_gradient_follow_the_equations(
 
 
 def differences() -> Iterator[Any]:
-    """Each cell under each norm in both modes, with all sequences of one length in one of them."""
+    """Each cell with each norm in both modes; in one mode all sequences have the same length."""
     for k, (pair, cell, norm) in enumerate(CELLS_AND_NORMS):
         for mode, evaluation in MODES.items():
             is_full = evaluation == bool(k % 2)
@@ -179,7 +181,7 @@ def test_gradients_agree_with_finite_differences(
         y: Tensor = torch.func.functional_call(ours, dict(zip(names, parameters, strict=True)), (x, ends))[0]
         return y
 
-    # a constant step of the input stays out: there, by definition, the gradient is not the difference quotient
+    # No step of the input is constant: there, by definition, the gradient is not the difference quotient.
     varied = torch.randn(3, BATCH, INPUTS, dtype=torch.float64, requires_grad=True)
     inputs = (varied, *(p.detach().requires_grad_() for p in ours.parameters()))
     assert torch.autograd.gradcheck(outputs, inputs, fast_mode=True)

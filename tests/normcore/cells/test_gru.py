@@ -9,7 +9,7 @@ from normcore.spec.methods.none import NoNorm
 from tests.normcore.networks import recurrent
 
 
-def test_without_normalization_it_is_torchs_gru_less_its_second_candidate_bias() -> None:
+def test_gru_without_a_norm_equals_torch_without_the_second_candidate_bias() -> None:
     torch.manual_seed(0)
     theirs = torch.nn.GRU(3, 5)
     ours = recurrent("gru", 3, 5)
@@ -25,8 +25,8 @@ def test_layer_norm_adds_12_parameters_per_unit() -> None:
     assert sum(p.numel() for p in normalized.parameters()) - sum(p.numel() for p in plain.parameters()) == 12 * 7
 
 
-def test_its_biases_are_inside_the_input_norms_unless_one_says_otherwise() -> None:
-    """The code of LN's authors does the same: a constant added to all units disappears."""
+def test_biases_are_inside_the_input_norms_by_default() -> None:
+    """The code of LN's authors does the same. A constant that is added to all biases then has no effect."""
     torch.manual_seed(0)
     x = torch.randn(2, 3, 4)
     moved = {}

@@ -1,4 +1,4 @@
-"""A cell or a method of the wrong interface is refused with its class and what it lacks, before anything trains."""
+"""A cell or a method with the wrong interface is refused before training, with its class and what it lacks."""
 
 import pytest
 from torch import nn
@@ -12,7 +12,7 @@ from normcore.spec.plug_ins.errors import CannotRun
 
 
 class Forward(nn.Module):
-    """Module written as torch's own cells are."""
+    """Module with the interface of torch's own cells."""
 
     def forward(self) -> None: ...
 
@@ -27,7 +27,7 @@ class OldMethod(LayerNorm):
     home = f"{__name__}:Forward"
 
 
-def test_a_cell_of_the_wrong_interface_is_told_what_it_lacks() -> None:
+def test_cell_with_the_wrong_interface_is_refused_with_what_it_lacks() -> None:
     with pytest.raises(CannotRun) as caught:
         cells.build(OldCell(hidden_size=3), 2, norms.build(NoNorm()))
     assert str(caught.value) == (
@@ -36,7 +36,7 @@ def test_a_cell_of_the_wrong_interface_is_told_what_it_lacks() -> None:
     )
 
 
-def test_a_method_that_is_no_normalization_is_told_its_base() -> None:
+def test_method_that_is_not_a_normalization_is_refused_with_its_base_class() -> None:
     with pytest.raises(CannotRun) as caught:
         norms.build(OldMethod())
     base = f"{Normalization.__module__}.{Normalization.__qualname__}"

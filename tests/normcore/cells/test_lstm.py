@@ -8,7 +8,7 @@ from normcore.spec.methods.none import NoNorm
 from tests.normcore.networks import recurrent
 
 
-def test_without_normalization_it_is_torchs_lstm() -> None:
+def test_lstm_without_a_norm_equals_torch() -> None:
     torch.manual_seed(0)
     theirs = torch.nn.LSTM(3, 5)
     ours = recurrent("lstm", 3, 5)

@@ -10,7 +10,7 @@ from normcore.spec.methods.none import NoNorm
 from tests.normcore.networks import recurrent
 
 
-def test_without_normalization_it_is_torchs_rnn() -> None:
+def test_rnn_without_a_norm_equals_torch() -> None:
     torch.manual_seed(0)
     theirs = torch.nn.RNN(3, 5)
     ours = recurrent("rnn", 3, 5)
@@ -19,7 +19,7 @@ def test_without_normalization_it_is_torchs_rnn() -> None:
     torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
 
 
-def test_layer_norm_adds_one_gain_for_the_sum_of_both_terms() -> None:
+def test_layer_norm_adds_a_single_gain_for_the_sum_of_both_terms() -> None:
     plain, normalized = (RNN(spec.RNN(hidden_size=5), 3, build(norm)) for norm in (NoNorm(), LayerNorm(sites=("sum",))))
     assert {n for n, _ in normalized.named_parameters()} - {n for n, _ in plain.named_parameters()} == {
         "norm_sum.weight"

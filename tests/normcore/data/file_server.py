@@ -1,4 +1,4 @@
-"""A file server in a thread, which can break off, change its file, and know ranges well, badly or not at all."""
+"""File server in a thread. It can break connections, change its file, and support ranges rightly, wrongly or not."""
 
 import threading
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ class FileServer:
     """Behaviour of the server; a test changes it between requests.
 
     Attributes:
-        validators: headers that tell versions of the file apart.
-        ranges: whether it sends a part when asked for one.
-        heeds_if_range: whether it then looks at If-Range.
-        starts_at: where a part begins, whatever was asked for.
-        breaks_after: how many bytes of an answer it sends before it breaks the connection.
+        validators: headers that identify the version of the file.
+        ranges: whether the server answers requests of a range with a part.
+        heeds_if_range: whether the server respects If-Range.
+        starts_at: first byte of every part, instead of the requested byte.
+        breaks_after: number of bytes of an answer before the connection breaks.
         asked: Range and If-Range of each request.
     """
 
@@ -43,7 +43,7 @@ class FileServer:
 
 @contextmanager
 def serving(server: FileServer) -> Iterator[FileServer]:
-    """Serve the file at ``server.url``, whatever the path."""
+    """Serve the file at ``server.url``, for every path."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

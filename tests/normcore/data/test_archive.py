@@ -1,4 +1,4 @@
-"""One file is read out of an archive, or it is said why not."""
+"""A file is read from an archive, or an error says why that is impossible."""
 
 import io
 import tarfile
@@ -53,7 +53,7 @@ def test_a_damaged_archive_is_named(tmp_path: Path, kind: str, damage: object) -
 
 
 @pytest.mark.parametrize(("kind", "damage"), [("zip", b"\0"), ("zip", b"\xff" * 500), ("tgz", b"\xff" * 500)])
-def test_damage_in_the_middle_is_noticed(tmp_path: Path, kind: str, damage: bytes) -> None:
+def test_damage_in_the_middle_of_an_archive_is_noticed(tmp_path: Path, kind: str, damage: bytes) -> None:
     path = packed(tmp_path, kind)
     content = bytearray(path.read_bytes())
     middle = len(content) // 2
@@ -64,7 +64,7 @@ def test_damage_in_the_middle_is_noticed(tmp_path: Path, kind: str, damage: byte
 
 
 def tar_of(files: int, mode: str) -> bytes:
-    """Some of one block each."""
+    """Make a tar archive with ``files`` files of one block each."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
         for k in range(files):
@@ -99,7 +99,7 @@ def flipped(content: bytes, place: int) -> bytes:
     ],
     ids=["between files", "in a head", "a bad head", "in a file", "bad gzip", "gzip cut", "empty", "no tar"],
 )
-def test_a_tar_that_ends_early_is_not_taken_for_a_whole_one(tmp_path: Path, content: bytes, message: str) -> None:
+def test_truncated_tar_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "all.tar.gz"
     path.write_bytes(content)
     with pytest.raises(DatasetCorrupt, match=rf"all\.tar\.gz cannot be read: .*({message}).*; get it anew"):
@@ -120,26 +120,26 @@ def info(name: str, **fields: object) -> tarfile.TarInfo:
     return made
 
 
-def test_files_of_other_names_and_hidden_ones_are_left_out(tmp_path: Path) -> None:
+def test_hidden_files_and_files_with_other_names_are_left_out(tmp_path: Path) -> None:
     path = tar_with(tmp_path / "all.tar", info("a/._1.txt", size=3), info("a/1.txt", size=2), info("a/1.text", size=1))
     assert list(files_of_tar(path, ".txt")) == [("a/1.txt", bytes(2))]
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_a_link_to_nothing_is_named(tmp_path: Path, kind: bytes) -> None:
+def test_broken_link_is_named(tmp_path: Path, kind: bytes) -> None:
     path = tar_with(tmp_path / "all.tar", info("a/1.txt", type=kind, linkname="nothing"))
     with pytest.raises(DatasetCorrupt, match=r"all\.tar cannot be read: .*nothing"):
         list(files_of_tar(path, ".txt"))
 
 
-def test_a_name_that_is_there_twice_is_named(tmp_path: Path) -> None:
+def test_duplicate_name_is_named(tmp_path: Path) -> None:
     path = tar_with(tmp_path / "all.tar", info("a/1.txt", size=1), info("a/1.txt", size=2))
     with pytest.raises(DatasetCorrupt, match=r"all\.tar has a/1\.txt twice"):
         list(files_of_tar(path, ".txt"))
 
 
-def test_a_size_that_no_such_file_has_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    """A damaged head has such a size. No memory is allocated for it."""
+def test_impossible_size_is_refused_before_reading(tmp_path: Path) -> None:
+    """A damaged header can have such a size. No memory is allocated for it."""
     path = tmp_path / "all.tar"
     path.write_bytes(info("a/1.txt", size=1 << 40).tobuf() + bytes(2048))
     with pytest.raises(DatasetCorrupt, match=r"all\.tar: a/1\.txt has 1,099,511,627,776 bytes"):

@@ -1,4 +1,4 @@
-"""Binary images are read from the official text, from the packed file and from the digits."""
+"""Binary images are read from the official text files, from the packed file and from the digits."""
 
 import gzip
 import hashlib
@@ -16,12 +16,12 @@ from normcore.data.registry import DATASETS, DatasetCorrupt, checksums
 LINES = b"0 1 0 0\n1 1 0 1\n"
 
 
-def test_a_line_is_an_image() -> None:
+def test_each_line_is_an_image() -> None:
     assert parse_amat(LINES, 2, "some.amat").tolist() == [[[0, 1], [0, 0]], [[1, 1], [0, 1]]]
 
 
 @pytest.mark.parametrize("line", [b"0 1 0", b"0 1 0 2", b"0 1 0 0 1", b"", b"0 1 0 -1", b"0.0 1 0 0", b"0 01 0 0"])
-def test_any_other_line_is_named(line: bytes) -> None:
+def test_invalid_line_is_named(line: bytes) -> None:
     with pytest.raises(DatasetCorrupt, match=r"some.amat, line 2: expected 4 pixels that are 0 or 1"):
         parse_amat(b"0 1 0 0\n" + line + b"\n", 2, "some.amat")
 
@@ -34,8 +34,8 @@ def test_a_file_without_images_is_named() -> None:
 def test_the_three_official_files_are_the_splits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Small ones in their format, which the registry takes for them."""
-    request.addfinalizer(checksums.cache_clear)  # digests are remembered by name
+    """Small files in the official format are registered in place of the official files."""
+    request.addfinalizer(checksums.cache_clear)  # digests are cached by name
     random = np.random.RandomState(0)
     expected, files = {}, []
     (tmp_path / "binarized_mnist").mkdir()
@@ -60,14 +60,14 @@ def test_the_packed_file_written_out_is_the_official_text(datasets_dir: Path) ->
         assert hashlib.sha256(text.tobytes()).hexdigest() == file.sha256
 
 
-def test_a_digits_pixel_is_1_from_the_middle_of_the_grey_levels_on() -> None:
+def test_pixel_of_a_digit_is_1_from_the_middle_grey_level_on() -> None:
     images, grey = binary_images.load("digits", None), digits.load()
     assert [len(part) for part in (images.train, images.valid, images.test)] == [1197, 300, 300]
     assert torch.equal(images.test.flatten(1), (grey.test.pixels >= 8).to(torch.uint8))
     assert images.train.shape[1:] == (8, 8)
 
 
-def test_some_images_are_taken_evenly_from_first_to_last() -> None:
+def test_subset_of_images_is_evenly_spaced() -> None:
     numbers = torch.arange(10).view(-1, 1, 1)
     some = BinaryImages(numbers, numbers, numbers[:4], {}).spread(5)
     assert len(some.train) == 10

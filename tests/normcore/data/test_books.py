@@ -1,4 +1,4 @@
-"""Novels are cut into sentences, and what Project Gutenberg put around them is left out."""
+"""Novels are cut into sentences, without the text that Project Gutenberg adds around them."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_sentences_are_those_of_the_book() -> None:
 
 
 @pytest.mark.parametrize("line", ["*** START", "*** END"])
-def test_a_file_without_its_marks_is_refused(line: str) -> None:
+def test_file_without_start_and_end_marks_is_refused(line: str) -> None:
     cut = "\n".join(own for own in BOOK.splitlines() if not own.startswith(line))
     with pytest.raises(DatasetCorrupt, match=r"nothing\.txt: expected a line \*\*\* START OF TH.*; get it anew"):
         sentences(cut, "nothing.txt")

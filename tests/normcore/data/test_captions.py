@@ -1,4 +1,4 @@
-"""Captions and features are read in their official forms, and what is wrong is named."""
+"""Captions and features are read in their official formats, and errors in the files are named."""
 
 import io
 import json
@@ -40,7 +40,7 @@ def shaped(shape: str, dtype: str = "<f4") -> bytes:
     return headed(f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}\n")
 
 
-def test_karpathys_splits_and_the_features_beside_them() -> None:
+def test_karpathy_file_is_split_with_its_features() -> None:
     features = torch.arange(8.0).view(4, 2)
     parts = parse_karpathy(karpathy(), "dataset_coco.json", features)
     assert {split: part.features.tolist() for split, part in parts.items()} == {
@@ -67,7 +67,7 @@ def test_karpathys_splits_and_the_features_beside_them() -> None:
         ({"sentences": [{"tokens": []}] * 5}, "image 2: expected 5 captions of a word or more"),
     ],
 )
-def test_what_is_wrong_with_an_image_is_named(other: dict[str, Any], message: str) -> None:
+def test_error_in_an_image_is_named(other: dict[str, Any], message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=f"^d.json, {message}"):
         parse_karpathy(karpathy(**other), "d.json", torch.zeros(4, 2))
 
@@ -82,7 +82,7 @@ def test_what_is_wrong_with_an_image_is_named(other: dict[str, Any], message: st
         (karpathy(), "d.json has 4 images, but the features file has 3 rows"),
     ],
 )
-def test_what_is_wrong_with_a_file_of_captions_is_named(content: bytes, message: str) -> None:
+def test_error_in_a_file_of_captions_is_named(content: bytes, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
         parse_karpathy(content, "d.json", torch.zeros(3, 2))
 
@@ -100,7 +100,7 @@ def test_features_are_numbers_of_the_right_width() -> None:
 
 
 def test_a_file_that_is_longer_than_its_header_says_is_not_read_to_its_end() -> None:
-    """Nor one of another width: the archive of another network may be ten times as large."""
+    """A file with rows of another width is not read to its end, either: it may be ten times as large."""
     read: list[int] = []
 
     def chunks(width: int) -> Iterator[bytes]:
@@ -135,12 +135,12 @@ def test_a_file_that_is_longer_than_its_header_says_is_not_read_to_its_end() -> 
         (npy(np.array([["a", "b"]])), "f.npy is no npy file of numbers"),
     ],
 )
-def test_what_is_wrong_with_features_is_named(content: bytes, message: str) -> None:
+def test_error_in_features_is_named(content: bytes, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
         read_features([content[:5], content[5:]], "f.npy", 2)
 
 
-def test_captions_line_by_line() -> None:
+def test_captions_are_read_line_by_line() -> None:
     lines = [f"{k}.jpg#{n}\tA cat , sits {n} ." for k in (1, 2) for n in range(5)]
     said = parse_token_file("\n".join(lines), "t.txt")
     assert said == {f"{k}.jpg": [["a", "cat", "sits", str(n)] for n in range(5)] for k in (1, 2)}
@@ -149,12 +149,12 @@ def test_captions_line_by_line() -> None:
 
 
 @pytest.mark.parametrize("line", ["1.jpg#2\tA cat", "1.jpg#1 A cat", "1.jpg A cat", "1.jpg#1\t . "])
-def test_what_is_wrong_with_a_line_is_named(line: str) -> None:
+def test_error_in_a_line_is_named(line: str) -> None:
     with pytest.raises(DatasetCorrupt, match=r"^t\.txt, line 2: expected image#"):
         parse_token_file(f"1.jpg#0\tA dog\n{line}\n", "t.txt")
 
 
-def test_the_images_of_flickr8k_with_features(datasets_dir: Path) -> None:
+def test_flickr8k_is_read_with_its_features(datasets_dir: Path) -> None:
     found = captions.load("flickr8k_1000", datasets_dir)
     assert [len(part) for part in (found.train, found.valid, found.test)] == [800, 100, 100]
     assert {part.features.shape[1] for part in (found.train, found.valid, found.test)} == {1000}

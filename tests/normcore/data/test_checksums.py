@@ -1,4 +1,4 @@
-"""The registry and the modules that read a problem's data agree on it."""
+"""The registry and the modules that read data sets agree on their checksums."""
 
 import platform
 import subprocess
@@ -11,12 +11,12 @@ from normcore.data import cifar10, digits, mnist, text, text8
 from normcore.data.registry import DATASETS, checksums
 
 
-def test_the_bundled_digits_are_those_that_the_registry_knows() -> None:
+def test_bundled_digits_have_the_checksum_of_the_registry() -> None:
     assert digits.load().checksums == checksums("digits")
     assert set(checksums("digits")) == {"digits"}
 
 
-def test_the_text_of_this_python_is_named_with_its_version() -> None:
+def test_text_of_pydoc_is_named_with_the_version_of_python() -> None:
     assert text.pydoc().checksums == checksums("pydoc")
     assert set(checksums("pydoc")) == {f"pydoc {platform.python_version().rstrip('+')}"}
 
@@ -33,7 +33,7 @@ def test_every_file_has_its_digest(name: str) -> None:
     assert checksums(name) == {f"{name}/{file.name}": file.sha256 for file in DATASETS[name].files}
 
 
-def test_a_data_set_that_there_is_not_has_none() -> None:
+def test_unknown_data_set_has_no_checksums() -> None:
     with pytest.raises(KeyError, match="imagenet"):
         checksums("imagenet")
 

@@ -1,4 +1,4 @@
-"""CIFAR-10 is read from its official binary format and from the subset, and what is wrong with a file is said."""
+"""CIFAR-10 is read from its official binary format and from the subset, and errors in a file are named."""
 
 import gzip
 import hashlib
@@ -19,14 +19,14 @@ NAMES = [file.name for file in DATASETS["cifar10"].files]
 
 
 def batch(k: int, images: int = 20) -> bytes:
-    """A small file in the official format: image i has label i + k, and values k, 100 + k, 200 + k in its channels."""
+    """Small file in the official format. Image i has label i + k and the values k, 100 + k and 200 + k by channel."""
     pixels = bytes([k]) * 1024 + bytes([100 + k]) * 1024 + bytes([200 + k]) * 1024
     return b"".join(bytes([(i + k) % 10]) + pixels for i in range(images))
 
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data sets' directory with six small files in the official format, which the registry takes for CIFAR-10."""
+    """Data sets' directory with six small files in the official format, registered as CIFAR-10."""
     folder = tmp_path / "cifar10"
     folder.mkdir()
     for k, name in enumerate(NAMES):
@@ -40,7 +40,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_five_files_train_and_the_last_images_of_them_validate(small: Path) -> None:
+def test_last_images_of_the_five_training_files_are_for_validation(small: Path) -> None:
     splits = cifar10.load(small)
     assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [70, 30, 20]
     assert splits.train.pixels[:, 0].tolist() == [0] * 20 + [1] * 20 + [2] * 20 + [3] * 10
@@ -59,7 +59,7 @@ def test_images_are_channel_first(small: Path) -> None:
 
 
 def test_the_official_split_is_45000_5000_10000() -> None:
-    """The sizes that the files of 10,000 images give."""
+    """The sizes follow from files of 10,000 images."""
     assert {file.size for file in DATASETS["cifar10"].files} == {10_000 * cifar10.RECORD}
     assert [*cifar10.TRAINING_FILES, cifar10.TEST_FILE] == NAMES
     assert 5 * 10_000 - cifar10.VALID == 45_000
@@ -80,7 +80,7 @@ def test_swapped_files_are_told_apart(small: Path) -> None:
         (batch(9), r"data_batch_3\.bin is not the genuine file"),
     ],
 )
-def test_a_file_that_is_not_the_official_one_is_named(small: Path, content: bytes, message: str) -> None:
+def test_file_that_is_not_official_is_named(small: Path, content: bytes, message: str) -> None:
     (small / "cifar10/data_batch_3.bin").write_bytes(content)
     with pytest.raises(DatasetCorrupt, match=rf"data set 'cifar10': .*{message}.*normbench data fetch cifar10"):
         cifar10.load(small)
@@ -101,7 +101,7 @@ def test_files_that_are_missing_are_named(tmp_path: Path) -> None:
         (batch(0) + bytes([10]) + bytes(3072), "f.bin gives image 20 the label 10, expected 0 to 9"),
     ],
 )
-def test_records_that_are_none_are_refused(content: bytes, message: str) -> None:
+def test_invalid_records_are_refused(content: bytes, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
         cifar10.records(content, "f.bin")
 
@@ -167,7 +167,7 @@ def test_an_archive_that_cannot_be_read_is_named(
 
 
 def test_the_real_subset_is_the_beginning_of_cifar10(datasets_dir: Path, tmp_path: Path) -> None:
-    """Written in the official format, its training images are data_batch_1.bin to the last bit."""
+    """The training images of the subset, written in the official format, equal data_batch_1.bin bit for bit."""
     splits = cifar10.load_subset(datasets_dir)
     assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [9_000, 1_000, 1_000]
     assert splits.train.labels[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
@@ -181,7 +181,7 @@ def test_the_real_subset_is_the_beginning_of_cifar10(datasets_dir: Path, tmp_pat
     assert torch.equal(read.labels, labels.long())
 
 
-def test_gzipped_files_serve(small: Path) -> None:
+def test_gzipped_files_are_read(small: Path) -> None:
     path = small / "cifar10/test_batch.bin"
     (small / "cifar10/test_batch.bin.gz").write_bytes(gzip.compress(path.read_bytes()))
     path.unlink()

@@ -1,4 +1,4 @@
-"""Questions with a blank are made of sentences with names."""
+"""Questions with a blank are made from sentences with names."""
 
 from collections import Counter
 
@@ -11,13 +11,13 @@ def told(*sentences: str) -> list[list[str]]:
     return [sentence.split() for sentence in sentences]
 
 
-def test_names_are_often_capital_within_sentences_and_never_small() -> None:
+def test_names_are_words_often_capitalized_within_sentences_and_never_lower_case() -> None:
     text = told(*["He saw Ada there ."] * OFTEN, *["The Rose and Mr Bell ."] * OFTEN, "A rose .", "Once Eve came .")
     assert names(text) == {"Ada", "Bell"}
     assert names(text[1:]) == {"Bell"}
 
 
-def test_the_first_word_of_a_sentence_or_speech_tells_nothing() -> None:
+def test_first_word_of_a_sentence_or_speech_is_no_evidence_of_a_name() -> None:
     assert names(told(*['Bob said : " Tom , go .'] * OFTEN)) == frozenset()
 
 
@@ -35,7 +35,7 @@ def test_the_last_name_that_was_named_before_is_left_out() -> None:
     assert len(one.passage) == BEFORE
 
 
-def test_a_marker_tells_nothing_of_who_is_named_first() -> None:
+def test_marker_does_not_reveal_who_is_named_first() -> None:
     text = told(*["then Ada met Bob at noon ."] * 1000)
     answers = [one.answer for one in clozes(text)]
     assert answers == [one.answer for one in clozes(text)], "the same for all who read the books"
@@ -57,7 +57,7 @@ def test_a_marker_tells_nothing_of_who_is_named_first() -> None:
     ],
 )
 def test_questions_are_short_and_have_few_names(more: tuple[int, int, int], asks: bool) -> None:
-    """Words more than needed of a question and of its text, and names."""
+    """The cases add words to the question, words to its text, and names."""
     of_question, of_text, of_names = more
     people = [f"P{'abcde'[k]}" for k in range(of_names)]
     known = told(*[f"we met {who} ." for who in people for _ in range(OFTEN)], *["all went home again ."] * BEFORE)
@@ -69,6 +69,6 @@ def test_questions_are_short_and_have_few_names(more: tuple[int, int, int], asks
     assert any("left" in one.question for one in clozes([*known, *before, asked])) == asks
 
 
-def test_a_text_that_names_one_alone_asks_nothing() -> None:
+def test_text_with_a_single_name_gives_no_question() -> None:
     before = told(*["then Ada came to see us ."] * BEFORE)
     assert list(clozes([*before, *told("and so Ada went on and on .")])) == []

@@ -1,4 +1,4 @@
-"""The digits are split once and for all."""
+"""The split of the digits never changes."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_images_have_one_channel_of_8_by_8() -> None:
 
 
 @pytest.mark.parametrize(("row", "column"), [(0, 20), (1796, 64)], ids=["a pixel", "a label"])
-def test_digits_that_were_changed_are_refused(monkeypatch: pytest.MonkeyPatch, row: int, column: int) -> None:
+def test_changed_digits_are_refused(monkeypatch: pytest.MonkeyPatch, row: int, column: int) -> None:
     table = digits._table()
     changed = np.array(table)
     changed[row, column] += 1

@@ -1,4 +1,4 @@
-"""Fetching leaves the official files, or nothing."""
+"""Fetching leaves either the official files or no files."""
 
 import gzip
 import hashlib
@@ -30,7 +30,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A server's URL, and the folder that it serves."""
+    """URL of a server, and the folder that it serves."""
     folder = tmp_path / "home"
     folder.mkdir()
     Quiet.requests.clear()
@@ -62,7 +62,7 @@ def test_a_gzipped_file_is_kept_as_it_came(home: tuple[str, Path], tmp_path: Pat
     assert told[-1] == ("part.txt.gz", size, size)
 
 
-def test_what_is_there_already_is_not_fetched_again(home: tuple[str, Path], tmp_path: Path) -> None:
+def test_existing_file_is_not_fetched_again(home: tuple[str, Path], tmp_path: Path) -> None:
     url, folder = home
     (folder / "part.txt").write_bytes(CONTENT)
     fetch(toy(f"{url}/part.txt"), tmp_path / "data")
@@ -80,7 +80,7 @@ def test_a_corrupt_file_on_disk_is_replaced(home: tuple[str, Path], tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT + b"x", b"<html>moved</html>", b""])
-def test_a_corrupt_download_leaves_nothing(home: tuple[str, Path], tmp_path: Path, content: bytes) -> None:
+def test_corrupt_download_leaves_no_file(home: tuple[str, Path], tmp_path: Path, content: bytes) -> None:
     url, folder = home
     (folder / "part.txt").write_bytes(content)
     with pytest.raises(
@@ -90,7 +90,7 @@ def test_a_corrupt_download_leaves_nothing(home: tuple[str, Path], tmp_path: Pat
     assert everything_below(tmp_path / "data") == []
 
 
-def test_the_mirror_serves_when_the_home_does_not(home: tuple[str, Path], tmp_path: Path) -> None:
+def test_mirror_is_used_when_the_home_fails(home: tuple[str, Path], tmp_path: Path) -> None:
     url, folder = home
     (folder / "broken.txt").write_bytes(b"moved")
     (folder / "part.txt").write_bytes(CONTENT)
@@ -98,7 +98,7 @@ def test_the_mirror_serves_when_the_home_does_not(home: tuple[str, Path], tmp_pa
     assert (tmp_path / "data/toy/part.txt").read_bytes() == CONTENT
 
 
-def test_no_source_at_all_is_told_with_every_reason(home: tuple[str, Path], tmp_path: Path) -> None:
+def test_failure_of_all_sources_is_reported_with_every_reason(home: tuple[str, Path], tmp_path: Path) -> None:
     url, _ = home
     with pytest.raises(DownloadFailed, match=r"one\.txt: .*404.*two\.txt: .*404"):
         fetch(toy(f"{url}/one.txt", f"{url}/two.txt"), tmp_path / "data")
@@ -111,7 +111,7 @@ def archive(folder: Path, member: str) -> None:
         tar.addfile(info, io.BytesIO(CONTENT))
 
 
-def test_members_of_one_archive_cost_one_download(home: tuple[str, Path], tmp_path: Path) -> None:
+def test_members_of_an_archive_need_a_single_download(home: tuple[str, Path], tmp_path: Path) -> None:
     url, folder = home
     archive(folder, "./all/data/part.txt")
     dataset = toy(f"{url}/all.tgz", member="all/data/part.txt", names=("a.txt", "b.txt"))
@@ -121,7 +121,7 @@ def test_members_of_one_archive_cost_one_download(home: tuple[str, Path], tmp_pa
     assert everything_below(tmp_path / "data") == ["toy", "toy/a.txt", "toy/b.txt"]
 
 
-def test_an_archive_without_the_member_leaves_nothing(home: tuple[str, Path], tmp_path: Path) -> None:
+def test_archive_without_the_member_leaves_no_file(home: tuple[str, Path], tmp_path: Path) -> None:
     url, folder = home
     archive(folder, "../../part.txt")
     with pytest.raises(DatasetCorrupt, match=r"all\.tgz has no all/part\.txt"):
@@ -164,9 +164,7 @@ def test_an_archive_put_there_by_hand_is_unpacked_and_kept(home: tuple[str, Path
     assert Quiet.requests == []
 
 
-def test_a_corrupt_archive_put_there_by_hand_is_told_of_and_the_official_home_serves(
-    home: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_corrupt_archive_put_there_by_hand_is_reported_and_fetched_anew(home: tuple[str, Path], tmp_path: Path) -> None:
     url, folder = home
     zipped(tmp_path / "data/toy", b"other")
     dataset = toy(f"{url}/all.zip", member="all/part.txt")
@@ -192,7 +190,7 @@ def test_a_file_without_an_address_is_put_there_by_hand(tmp_path: Path) -> None:
     assert fetch(toy(), tmp_path / "data") == [tmp_path / "data/toy/part.txt"]
 
 
-def test_an_interrupted_fetch_leaves_its_part_and_the_next_one_goes_on(tmp_path: Path) -> None:
+def test_interrupted_fetch_is_continued_by_the_next_fetch(tmp_path: Path) -> None:
     with serving(FileServer(CONTENT, breaks_after=6000)) as server:
         dataset = toy(server.url)
         with pytest.raises(DownloadFailed, match=r"broke after 6,000 of 16,000 bytes \(6,000 bytes are kept"):
@@ -208,7 +206,7 @@ def test_an_interrupted_fetch_leaves_its_part_and_the_next_one_goes_on(tmp_path:
     assert everything_below(tmp_path / "data") == ["toy", "toy/part.txt"]
 
 
-def test_a_file_that_changed_without_a_sign_is_fetched_once_more_from_its_start(tmp_path: Path) -> None:
+def test_file_that_changed_unnoticed_is_fetched_again_from_its_start(tmp_path: Path) -> None:
     with serving(FileServer(CONTENT[::-1], validators={}, breaks_after=6000)) as server:
         dataset = toy(server.url)
         with pytest.raises(DownloadFailed):
@@ -218,7 +216,7 @@ def test_a_file_that_changed_without_a_sign_is_fetched_once_more_from_its_start(
         assert [asked for asked, _ in server.asked] == [None, "bytes=6000-", None]
 
 
-def test_a_corrupt_file_that_is_whole_is_not_fetched_again_and_again(tmp_path: Path) -> None:
+def test_corrupt_complete_file_is_not_fetched_repeatedly(tmp_path: Path) -> None:
     with serving(FileServer(CONTENT[::-1], breaks_after=6000)) as server:
         dataset = toy(server.url)
         with pytest.raises(DownloadFailed):
@@ -241,7 +239,7 @@ def test_a_corrupt_archive_is_downloaded_once_for_all_its_members(home: tuple[st
     assert everything_below(tmp_path / "data") == []
 
 
-def test_an_archive_that_cannot_be_had_is_asked_for_once(tmp_path: Path) -> None:
+def test_unavailable_archive_is_requested_once(tmp_path: Path) -> None:
     with serving(FileServer(CONTENT, breaks_after=6000)) as server:
         with pytest.raises(DownloadFailed) as caught:
             fetch(toy(server.url, member="all/part.txt", names=("a.txt", "b.txt")), tmp_path / "data")
@@ -249,7 +247,7 @@ def test_an_archive_that_cannot_be_had_is_asked_for_once(tmp_path: Path) -> None
         assert len(server.asked) == 1
 
 
-def test_the_files_that_can_be_had_are_fetched(home: tuple[str, Path], tmp_path: Path) -> None:
+def test_available_files_are_fetched_when_others_fail(home: tuple[str, Path], tmp_path: Path) -> None:
     url, folder = home
     (folder / "good.txt").write_bytes(CONTENT)
     good, bad = toy(f"{url}/good.txt", names=("good.txt",)), toy(f"{url}/gone.txt", names=("gone.txt",))

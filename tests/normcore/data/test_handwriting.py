@@ -1,4 +1,4 @@
-"""Handwriting is read from the official archives and from the packed file, and what is wrong with it is named."""
+"""Handwriting is read from the official archives and from the packed file, and errors in the files are named."""
 
 import gzip
 import io
@@ -44,7 +44,7 @@ def archive(path: Path, members: dict[str, str]) -> None:
 
 @pytest.fixture
 def official(tmp_path: Path) -> Path:
-    """Two forms of two lines each, as the makers give them out."""
+    """Folder with two forms of two lines each, in the official format."""
     folder = tmp_path / "iam_ondb"
     folder.mkdir()
     lines = [(form, k) for form in ("a01-000u", "b02-001") for k in (1, 2)]
@@ -74,7 +74,7 @@ def test_the_official_archives_are_read(official: Path) -> None:
     assert all(len(digest) == 64 for digest in lines.checksums.values())
 
 
-def test_what_is_missing_is_told(official: Path) -> None:
+def test_missing_archive_is_reported(official: Path) -> None:
     (official / "iam_ondb" / "ascii-all.tar.gz").unlink()
     with pytest.raises(DatasetMissing, match=r"ascii-all\.tar is not in"):
         handwriting.load("iam_ondb", official)
@@ -109,12 +109,12 @@ def test_an_archive_that_was_cut_short_is_named(official: Path) -> None:
         ("<StrokeSet>\n<Stroke/></StrokeSet>", r"a\.xml, line 2: expected a Stroke or more, each of a Point or more"),
     ],
 )
-def test_an_xml_file_that_is_none_is_named(content: str, message: str) -> None:
+def test_invalid_xml_file_is_named(content: str, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
         parse_strokes(content.encode(), "a.xml")
 
 
-def test_of_a_form_whose_lines_and_texts_cannot_be_matched_nothing_is_read(official: Path) -> None:
+def test_form_whose_lines_and_texts_do_not_match_is_left_out(official: Path) -> None:
     lines = [("a08-551z", k) for k in (1, 2, 3)] + [("a01-000u", k) for k in (1, 2)] + [("z01-000z", 1)]
     folder = official / "iam_ondb"
     archive(folder / "lineStrokes-all.tar.gz", {f"{f}-0{k}.xml": XML.format(x=k) for f, k in lines})
@@ -139,7 +139,7 @@ def test_a_list_that_does_not_name_forms_of_the_archive_is_named(official: Path,
         handwriting.load("iam_ondb", official)
 
 
-def test_a_form_is_in_one_split(official: Path) -> None:
+def test_form_belongs_to_a_single_split(official: Path) -> None:
     (official / "iam_ondb" / "testset_t.txt").write_text(" a01-000u\n")
     with pytest.raises(DatasetCorrupt, match=r"testset_t\.txt, line 1: a01-000u is in trainset\.txt already"):
         handwriting.load("iam_ondb", official)
@@ -153,13 +153,13 @@ def test_a_form_is_in_one_split(official: Path) -> None:
         ("ascii/a01-000x.txt", TEXT, r"a01-000u: .* lines 1, 2, but ascii-all\.tar has 0 lines of text"),
     ],
 )
-def test_lines_and_texts_of_a_form_are_as_many(official: Path, member: str, content: str, message: str) -> None:
+def test_form_has_as_many_lines_as_texts(official: Path, member: str, content: str, message: str) -> None:
     archive(official / "iam_ondb" / "ascii-all.tar.gz", {member: content, "ascii/b02-001.txt": TEXT})
     with pytest.raises(DatasetCorrupt, match=message):
         handwriting.load("iam_ondb", official)
 
 
-def test_what_is_twice_in_an_archive_is_named(official: Path) -> None:
+def test_duplicate_in_an_archive_is_named(official: Path) -> None:
     folder = official / "iam_ondb"
     archive(folder / "ascii-all.tar.gz", {f"{k}/a01-000u.txt": TEXT for k in "ab"})
     with pytest.raises(DatasetCorrupt, match=r"ascii-all\.tar\.gz: b/a01-000u\.txt: a01-000u is there twice"):
@@ -189,7 +189,7 @@ def test_the_packed_file_holds_all_lines(datasets_dir: Path) -> None:
     assert all(line.points[-1, 2] == 1 for line in lines.valid)
 
 
-def test_its_alphabet_has_57_kinds() -> None:
+def test_alphabet_has_57_characters() -> None:
     assert KINDS == 57
     assert encoded('Ab ."').tolist() == [ALPHABET.index(c) for c in 'Ab ."']
     assert encoded("1(-").tolist() == [OTHER] * 3
@@ -197,7 +197,7 @@ def test_its_alphabet_has_57_kinds() -> None:
         encoded("Größe")
 
 
-def test_the_digest_of_a_file_that_is_not_known_is_that_of_its_content(official: Path) -> None:
+def test_unknown_digest_of_a_file_is_computed_from_its_content(official: Path) -> None:
     before = handwriting.load("iam_ondb", official).checksums
     path = official / "iam_ondb" / "trainset.txt"
     with gzip.open(f"{path}.gz", "wb") as packed:

@@ -1,4 +1,4 @@
-"""Images know their shape, and come as sequences or as images."""
+"""Labelled images know their shape, and can be read as sequences or as images."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def test_images_are_channel_first_and_end_at_one() -> None:
     assert x[1, 2, 0, 1] == (12 + 2 * 4 + 1) / 24
 
 
-def test_taking_images_leaves_the_stored_ones_alone() -> None:
+def test_taking_images_leaves_the_stored_images_unchanged() -> None:
     GREY.images(torch.float32)
     assert PIXELS.flatten().tolist() == list(range(24))
 
@@ -36,6 +36,6 @@ def test_pixels_in_another_order_are_read_in_that_order() -> None:
     assert GREY.in_order(order).sequences(torch.float64)[0, :, 0].tolist() == [11 / 24, 23 / 24]
 
 
-def test_colour_images_are_no_sequences() -> None:
+def test_colour_images_as_sequences_are_refused() -> None:
     with pytest.raises(ValueError, match=r"expected images of 1 channel .* received 3 channels"):
         COLOUR.sequences(torch.float32)

@@ -1,4 +1,4 @@
-"""MNIST is split as the RBN authors split it."""
+"""MNIST is split as by the authors of RBN."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import torch
 from normcore.data import mnist
 
 
-def test_the_last_ten_thousand_training_images_validate(datasets_dir: Path) -> None:
+def test_last_10000_training_images_are_for_validation(datasets_dir: Path) -> None:
     splits = mnist.load(datasets_dir)
     assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [50_000, 10_000, 10_000]
     assert splits.train.labels[:10].tolist() == [5, 0, 4, 1, 9, 2, 1, 3, 1, 4]
@@ -31,7 +31,7 @@ def test_checksums_are_those_of_the_official_files(datasets_dir: Path) -> None:
     assert len(checksums) == 4
 
 
-def test_the_first_five_thousand_training_images_may_validate_instead(datasets_dir: Path) -> None:
+def test_first_5000_training_images_can_be_for_validation_instead(datasets_dir: Path) -> None:
     splits = mnist.load(datasets_dir, split="first_5000_validate")
     assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [55_000, 5_000, 10_000]
     assert splits.valid.labels[:4].tolist() == [5, 0, 4, 1]

@@ -1,4 +1,4 @@
-"""Questions are read in both official forms, their texts filtered as the docstring says, and what is wrong is named."""
+"""Questions are read in both official formats, their texts are filtered, and errors in the files are named."""
 
 import io
 import tarfile
@@ -34,7 +34,7 @@ def sentences(question: Question) -> list[str]:
     return [" ".join(sentence) for sentence in question.passage]
 
 
-def test_a_question_of_the_archive() -> None:
+def test_question_of_the_archive_is_parsed() -> None:
     found = parse_question(QUESTION, "a.question")
     assert sentences(found) == [
         "( @entity0 ) @entity1 went home .",
@@ -70,12 +70,12 @@ def test_a_question_of_the_archive() -> None:
         (("\n\n@entity0:CNN", "\n@entity0:CNN"), "received 4 parts; get the archive anew"),
     ],
 )
-def test_what_is_wrong_with_a_question_is_named(change: tuple[str, str], message: str) -> None:
+def test_error_in_a_question_is_named(change: tuple[str, str], message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=f"^b.question.*{message}"):
         parse_question(QUESTION.replace(*change), "b.question")
 
 
-def test_questions_of_numbered_lines() -> None:
+def test_questions_of_numbered_lines_are_parsed() -> None:
     found = list(parse_numbered(NUMBERED + NUMBERED.replace("rained", "snowed"), "sample.txt"))
     assert [len(one.passage) for one in found] == [4, 4]
     assert sentences(found[1])[1] == "it snowed ."
@@ -93,7 +93,7 @@ def test_questions_of_numbered_lines() -> None:
         (("@placeholder", "who"), "line 5: expected a question with @placeholder, and an entity"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_named(change: tuple[str, str], message: str) -> None:
+def test_error_in_a_line_is_named(change: tuple[str, str], message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=message):
         list(parse_numbered(NUMBERED.replace(*change), "sample.txt"))
 
@@ -156,7 +156,7 @@ def test_the_official_archive_is_read_by_split(tmp_path: Path) -> None:
         ("cnn/questions/test/1.question", b"nothing", r"cnn.tgz: cnn/questions/test/1.question: expected an address"),
     ],
 )
-def test_what_is_wrong_in_the_archive_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+def test_error_in_the_archive_is_named(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     archive(tmp_path, {name: content})
     with pytest.raises(DatasetCorrupt, match=message):
         questions.load("cnn_questions", tmp_path)
@@ -183,7 +183,7 @@ def test_an_archive_that_is_cut_short_is_named(tmp_path: Path) -> None:
         questions.load("cnn_questions", tmp_path)
 
 
-def test_a_missing_archive_tells_where_to_put_it(tmp_path: Path) -> None:
+def test_missing_archive_is_refused_with_where_to_put_it(tmp_path: Path) -> None:
     with pytest.raises(DatasetMissing, match=r"cnn\.tgz is not in .*cnn_questions"):
         questions.load("cnn_questions", tmp_path)
     assert status(DATASETS["cnn_questions"], tmp_path) == "missing"

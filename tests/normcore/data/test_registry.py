@@ -1,4 +1,4 @@
-"""Files count only if their content is the official one, and what is missing says how to get it."""
+"""Files are used only if they have the official content. An error about a missing file says how to get it."""
 
 import gzip
 import hashlib
@@ -60,7 +60,7 @@ def test_the_status_follows_the_uncompressed_content(tmp_path: Path, name: str, 
     assert registry.status(TOY, tmp_path) == status
 
 
-def test_what_is_read_is_uncompressed_and_verified(tmp_path: Path) -> None:
+def test_content_is_uncompressed_and_verified_when_read(tmp_path: Path) -> None:
     path = put(tmp_path, "part.txt.gz", gzip.compress(CONTENT))
     assert registry.read_bytes(TOY, "part.txt", tmp_path) == CONTENT
     path.write_bytes(gzip.compress(CONTENT[::-1]))
@@ -68,14 +68,14 @@ def test_what_is_read_is_uncompressed_and_verified(tmp_path: Path) -> None:
         registry.read_bytes(TOY, "part.txt", tmp_path)
 
 
-def test_a_changed_file_is_noticed_though_it_was_right_before(tmp_path: Path) -> None:
+def test_changed_file_is_noticed_after_it_was_verified(tmp_path: Path) -> None:
     path = put(tmp_path, "part.txt", CONTENT)
     assert registry.status(TOY, tmp_path) == "present"
     path.write_bytes(CONTENT[::-1])
     assert registry.status(TOY, tmp_path) == "corrupt"
 
 
-def test_checking_again_does_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_file_is_not_read_for_a_second_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "part.txt", CONTENT)
     registry.verify(TOY, tmp_path)
     monkeypatch.setattr("normcore.data.files.chunks", lambda *_: pytest.fail("read again"))
@@ -111,7 +111,7 @@ def test_a_link_may_not_lead_out_of_the_data_sets_directory(tmp_path: Path) -> N
         pin(spec_with_text(file="link.txt"), inside)
 
 
-def test_a_link_within_the_data_sets_directory_serves(tmp_path: Path) -> None:
+def test_link_within_the_data_directory_is_followed(tmp_path: Path) -> None:
     put(tmp_path, "text.txt", TEXT)
     (tmp_path / "link.txt").symlink_to(tmp_path / "toy" / "text.txt")
     assert pin(spec_with_text(file="link.txt"), tmp_path).task.model_dump()["sha256"]
@@ -139,7 +139,7 @@ def test_pinning_refuses_a_text_that_cannot_be_trained_on(tmp_path: Path, conten
 
 
 @pytest.mark.parametrize("content", [b"x" * 899 + b"y" * 101, b"x" * 1_799_999 + b"y" * 200_001, b"xy" + b"x" * 998])
-def test_two_characters_to_train_on_are_enough(tmp_path: Path, content: bytes) -> None:
+def test_training_text_of_two_characters_is_accepted(tmp_path: Path, content: bytes) -> None:
     put(tmp_path, "mine.txt", content)
     pin(spec_with_text(file="toy/mine.txt"), tmp_path)
     text.load(CharLM(corpus="file", file="toy/mine.txt"), tmp_path)
@@ -147,7 +147,7 @@ def test_two_characters_to_train_on_are_enough(tmp_path: Path, content: bytes) -
 
 @pytest.mark.parametrize(("length", "fits"), [(107, True), (108, False)])
 def test_a_text_must_hold_enough_examples(tmp_path: Path, length: int, fits: bool) -> None:
-    """4,300 characters: 215 to validate."""
+    """A text of 4,300 characters has 215 characters for validation."""
     put(tmp_path, "text.txt", TEXT)
     spec = spec_with_text(file="toy/text.txt", sequence_length=length, valid_chars=None, test_chars=None)
     if fits:
@@ -157,7 +157,7 @@ def test_a_text_must_hold_enough_examples(tmp_path: Path, length: int, fits: boo
         pin(spec, tmp_path)
 
 
-def test_an_example_may_be_too_long_for_pythons_documentation_too() -> None:
+def test_example_too_long_for_the_text_of_pydoc_is_refused() -> None:
     whole = {"valid_chars": None, "test_chars": None}
     with pytest.raises(InvalidSpec, match=r"task\.sequence_length: 90,000 characters are too many"):
         pin(resolve({"task": {"name": "char_lm", "sequence_length": 90_000, **whole}}), None)
@@ -171,7 +171,7 @@ def test_an_example_may_be_too_long_for_pythons_documentation_too() -> None:
         ("text8_prefix", PREFIX_SPLIT[0], PREFIX_SPLIT[1] - PREFIX_SPLIT[0]),
     ],
 )
-def test_no_example_is_too_long_for_the_other_corpora(corpus: str, train: int, valid: int) -> None:
+def test_longest_example_fits_the_other_corpora(corpus: str, train: int, valid: int) -> None:
     task = {"name": "char_lm", "corpus": corpus, "valid_chars": None, "test_chars": None}
     longest = training_spec({"task": {**task, "sequence_length": 100_000}}).task
     assert isinstance(longest, CharLM)
@@ -217,8 +217,8 @@ class OfUnknownData(PermutedDigits):
         return (Need("nowhere", "permutation_seed"),)
 
 
-def test_a_task_that_asks_for_data_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    """The task is a package's: its profiles are tried when it is read, its other options are not."""
+def test_task_that_asks_for_an_unknown_data_set_is_refused(tmp_path: Path) -> None:
+    """The task is from another package. Its profiles are checked when it is read, its other options are not."""
     spec = training_spec({"task": {"name": "permuted_digits"}})
     with pytest.raises(InvalidSpec) as caught:
         pin(spec.model_copy(update={"task": OfUnknownData()}), tmp_path)
@@ -226,14 +226,14 @@ def test_a_task_that_asks_for_data_that_nobody_knows_is_refused(tmp_path: Path) 
     assert caught.value.errors == [SpecError(("task", "permutation_seed"), told, "unknown_dataset")]
 
 
-def test_a_digest_that_differs_is_about_the_digest(tmp_path: Path) -> None:
+def test_wrong_digest_is_reported_at_the_field_of_the_digest(tmp_path: Path) -> None:
     put(tmp_path, "text.txt", TEXT)
     with pytest.raises(DatasetCorrupt) as caught:
         pin(spec_with_text(file="toy/text.txt", sha256="0" * 64), tmp_path)
     assert caught.value.field == ("task", "sha256")
 
 
-def test_a_torn_gzip_names_its_data_set_its_file_and_the_repair(tmp_path: Path) -> None:
+def test_truncated_gzip_is_refused_with_data_set_file_and_repair(tmp_path: Path) -> None:
     path = put(tmp_path, "part.txt.gz", gzip.compress(CONTENT, mtime=0)[:-9])
     for check in (lambda: registry.verify(TOY, tmp_path), lambda: registry.read_bytes(TOY, "part.txt", tmp_path)):
         with pytest.raises(DatasetCorrupt) as caught:
@@ -242,7 +242,7 @@ def test_a_torn_gzip_names_its_data_set_its_file_and_the_repair(tmp_path: Path) 
             assert part in str(caught.value)
 
 
-def test_the_problems_of_all_files_are_told(tmp_path: Path) -> None:
+def test_problems_of_all_files_are_reported(tmp_path: Path) -> None:
     two = replace(TOY, files=(TOY.files[0], replace(TOY.files[0], name="other.txt")))
     put(tmp_path, "part.txt", CONTENT[:-1])
     corrupt, missing = registry.problems(two, tmp_path)
@@ -253,7 +253,7 @@ def test_the_problems_of_all_files_are_told(tmp_path: Path) -> None:
     )
 
 
-def test_files_that_were_mixed_up_are_told_apart(tmp_path: Path) -> None:
+def test_swapped_file_is_named_by_its_content(tmp_path: Path) -> None:
     other = DataFile("other.txt", hashlib.sha256(b"other").hexdigest(), 5, ("http://localhost/",))
     two = replace(TOY, files=(TOY.files[0], other))
     put(tmp_path, "part.txt", b"other")
@@ -261,13 +261,13 @@ def test_files_that_were_mixed_up_are_told_apart(tmp_path: Path) -> None:
         registry.verify(two, tmp_path)
 
 
-def test_a_file_that_was_cut_short_says_how_much_is_there(tmp_path: Path) -> None:
+def test_truncated_file_is_refused_with_its_size(tmp_path: Path) -> None:
     put(tmp_path, "part.txt", CONTENT[:-600])
     with pytest.raises(DatasetCorrupt, match=r"part\.txt has 1,000 of 1,600 bytes; it was cut short"):
         registry.verify(TOY, tmp_path)
 
 
-def test_chunks_are_verified_when_the_last_one_has_come(tmp_path: Path) -> None:
+def test_chunks_are_verified_after_the_last_chunk(tmp_path: Path) -> None:
     put(tmp_path, "part.txt", CONTENT[::-1])
     with pytest.raises(DatasetCorrupt, match="is not the genuine file"):
         list(registry.read_chunks(TOY, "part.txt", tmp_path))
@@ -275,7 +275,7 @@ def test_chunks_are_verified_when_the_last_one_has_come(tmp_path: Path) -> None:
     assert b"".join(registry.read_chunks(TOY, "part.txt", tmp_path)) == CONTENT
 
 
-def test_a_data_set_without_an_address_says_so_and_names_its_own_folder(tmp_path: Path) -> None:
+def test_data_set_without_an_address_is_reported_with_its_folder(tmp_path: Path) -> None:
     prefix = DATASETS["text8_prefix"]
     (missing,) = registry.problems(prefix, tmp_path)
     assert str(missing) == (
@@ -287,7 +287,7 @@ def test_a_data_set_without_an_address_says_so_and_names_its_own_folder(tmp_path
     )
 
 
-def test_by_hand_an_archive_serves_too(tmp_path: Path) -> None:
+def test_archive_can_be_put_there_by_hand(tmp_path: Path) -> None:
     assert registry.by_hand(DATASETS["text8"], tmp_path) == (
         "to add it by hand, put text8 (as it is, or with .gz), or text8.zip for the next fetch to unpack, into"
         f" {tmp_path / 'text8'}"

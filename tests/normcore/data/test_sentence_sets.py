@@ -1,4 +1,4 @@
-"""The evaluation sets are read in their official forms, and what is wrong is named."""
+"""The evaluation sets are read in their official formats, and errors in the files are named."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ HEAD = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
 ROW = "6\tThere is no boy.\tA Boy's dog isn't there\t3.3\tNEUTRAL"
 
 
-def test_pairs_and_how_related_they_are() -> None:
+def test_pairs_are_read_with_their_scores() -> None:
     (pair,) = parse_sick(f"{HEAD}\r\n{ROW}\r\n\r\n", "SICK_train.txt")
     assert " ".join(pair.first) == "there is no boy ."
     assert " ".join(pair.second) == "a boy 's dog isn't there"
@@ -37,18 +37,18 @@ def test_pairs_and_how_related_they_are() -> None:
         ("", "line 1: expected the columns"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_named(text: str, message: str) -> None:
+def test_error_in_a_line_is_named(text: str, message: str) -> None:
     with pytest.raises(DatasetCorrupt, match=f"^s.txt, {message}"):
         parse_sick(text, "s.txt")
 
 
-def test_a_sentence_a_line() -> None:
+def test_each_line_is_a_sentence() -> None:
     assert parse_lines("Good film !\n\n it 's bad\n") == [["good", "film", "!"], ["it", "'s", "bad"]]
     assert len(parse_lines("caf\x85 is good\n")) == 1
 
 
-def test_the_official_files(datasets_dir: Path) -> None:
-    """Some of CR's 3,775 and MPQA's 10,606 are empty lines."""
+def test_official_files_have_the_expected_sizes(datasets_dir: Path) -> None:
+    """Some of the 3,775 lines of CR and of the 10,606 lines of MPQA are empty."""
     found = sentence_sets.load(datasets_dir)
     assert {split: len(pairs) for split, pairs in found.sick.items()} == {"train": 4500, "valid": 500, "test": 4927}
     sizes = {name: (len(no), len(yes)) for name, (no, yes) in found.opinions.items()}

@@ -1,4 +1,4 @@
-"""Texts become numbers and back, in contiguous splits."""
+"""Texts are converted to numbers and back, in contiguous splits."""
 
 import gzip
 import hashlib
@@ -58,7 +58,7 @@ def test_a_users_text_is_read_plain_or_compressed(tmp_path: Path) -> None:
         (b"x" * 900 + b"yz" * 50, r"over and over, in its training part \(the first 90%\); use a text"),
     ],
 )
-def test_a_text_that_cannot_be_used_says_why(tmp_path: Path, content: bytes, message: str) -> None:
+def test_unusable_text_is_refused_with_the_reason(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "mine.txt").write_bytes(content)
     with pytest.raises(DatasetCorrupt, match=message) as caught:
         text.load(CharLM(corpus="file", file="mine.txt"), tmp_path)
@@ -66,7 +66,7 @@ def test_a_text_that_cannot_be_used_says_why(tmp_path: Path, content: bytes, mes
     assert caught.value.field == ("task", "file")
 
 
-def test_a_text_that_changed_since_it_was_pinned_is_not_trained_on(tmp_path: Path) -> None:
+def test_text_that_changed_since_it_was_pinned_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_bytes(b"ab" * 200)
     pinned = CharLM(corpus="file", file="mine.txt", sha256=hashlib.sha256(b"ba" * 200).hexdigest())
     with pytest.raises(DatasetCorrupt, match=f"and the spec asks for {pinned.sha256}") as caught:

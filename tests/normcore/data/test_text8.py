@@ -1,4 +1,4 @@
-"""text8 and its beginning become one byte a symbol, in contiguous splits."""
+"""text8 and its beginning are read as one byte per symbol, in contiguous splits."""
 
 import gzip
 import hashlib
@@ -56,13 +56,13 @@ def test_the_alphabet_is_space_and_the_letters_in_their_order() -> None:
         (TEXT[:-1] + b"D", r"texts/tiny is not the genuine file"),
     ],
 )
-def test_another_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+def test_text_that_is_not_official_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     put(tmp_path, "tiny", content)
     with pytest.raises(DatasetCorrupt, match=rf"data set 'toy': .*{message}.*; replace it by a good copy"):
         text8.read(toy(), SPLIT, tmp_path)
 
 
-def test_a_registered_text_with_other_symbols_is_a_mistake(tmp_path: Path) -> None:
+def test_registered_text_with_other_symbols_fails_an_assertion(tmp_path: Path) -> None:
     content = TEXT + b"\n"
     put(tmp_path, "tiny", content)
     with pytest.raises(AssertionError):
@@ -75,14 +75,14 @@ def test_the_official_text_is_split_as_usual() -> None:
     assert file.size == 100_000_000
 
 
-def test_text8_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
+def test_missing_text8_is_refused_with_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(DatasetMissing, match=r"'text8': text8 is not in .*text8; get it with: .* data fetch text8$"):
         text8.text8(tmp_path)
     with pytest.raises(DatasetMissing, match="no public address has it, so copy it there"):
         text8.text8_prefix(tmp_path)
 
 
-def test_the_real_beginning_of_text8(datasets_dir: Path) -> None:
+def test_real_beginning_of_text8_is_split_as_expected(datasets_dir: Path) -> None:
     corpus = text8.text8_prefix(datasets_dir)
     assert [len(part) for part in (corpus.train, corpus.valid, corpus.test)] == [6_200_000, 340_000, 337_825]
     assert written(corpus.train[:40]) == b" anarchism originated as a term of abuse"

@@ -1,4 +1,4 @@
-"""A text as long as text8 fits into memory once, one byte a character."""
+"""A text as long as text8 is held in memory once, with one byte per character."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""A download goes on where it stopped, and never joins two versions of a file."""
+"""An interrupted download continues where it stopped, and never joins two versions of a file."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def server() -> Iterator[FileServer]:
 
 
 def interrupted(server: FileServer, folder: Path) -> None:
-    """The first half comes, then the connection breaks."""
+    """Download the first half of the file; then the connection breaks."""
     server.breaks_after = HALF
     with pytest.raises(DownloadFailed, match=r"broke after 2,500 of 5,000 bytes .*fetch again to go on from there"):
         download(server.url, folder)
@@ -28,9 +28,7 @@ def interrupted(server: FileServer, folder: Path) -> None:
     server.asked.clear()
 
 
-def test_an_interrupted_download_leaves_a_part_and_the_next_one_asks_for_the_rest(
-    server: FileServer, tmp_path: Path
-) -> None:
+def test_interrupted_download_is_continued_by_the_next_download(server: FileServer, tmp_path: Path) -> None:
     interrupted(server, tmp_path)
     assert (tmp_path / "file.bin.part").read_bytes() == CONTENT[:HALF]
     assert not (tmp_path / "file.bin").exists()
@@ -43,7 +41,7 @@ def test_an_interrupted_download_leaves_a_part_and_the_next_one_asks_for_the_res
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_download_may_be_interrupted_more_than_once(server: FileServer, tmp_path: Path) -> None:
+def test_download_is_continued_after_several_interruptions(server: FileServer, tmp_path: Path) -> None:
     interrupted(server, tmp_path)
     server.breaks_after = 1000
     with pytest.raises(DownloadFailed, match="3,500 of 5,000 bytes"):
@@ -89,7 +87,7 @@ def test_a_changed_file_is_downloaded_from_its_start(
     assert server.asked[1:] == ([] if heeds_if_range else [(None, None)])
 
 
-def test_without_validators_the_size_must_be_the_same(server: FileServer, tmp_path: Path) -> None:
+def test_part_without_validators_is_dropped_if_the_size_differs(server: FileServer, tmp_path: Path) -> None:
     server.validators = {}
     interrupted(server, tmp_path)
     server.content = CONTENT + b"more"
@@ -97,7 +95,7 @@ def test_without_validators_the_size_must_be_the_same(server: FileServer, tmp_pa
     assert server.asked == [("bytes=2500-", None), (None, None)]
 
 
-def test_without_validators_and_with_the_same_size_the_rest_is_asked_for(server: FileServer, tmp_path: Path) -> None:
+def test_part_without_validators_is_continued_if_the_size_is_the_same(server: FileServer, tmp_path: Path) -> None:
     server.validators = {}
     interrupted(server, tmp_path)
     assert download(server.url, tmp_path) == (tmp_path / "file.bin", True)
@@ -105,7 +103,7 @@ def test_without_validators_and_with_the_same_size_the_rest_is_asked_for(server:
     assert server.asked == [("bytes=2500-", None)]
 
 
-def test_a_part_that_begins_elsewhere_is_not_joined(server: FileServer, tmp_path: Path) -> None:
+def test_part_that_begins_at_another_byte_is_not_joined(server: FileServer, tmp_path: Path) -> None:
     interrupted(server, tmp_path)
     server.starts_at = 2400
     assert download(server.url, tmp_path)[0].read_bytes() == CONTENT

@@ -1,4 +1,4 @@
-"""Sentences in a row become numbers, and three short ones of one run are an example."""
+"""Sentences become numbers. Three short consecutive sentences of one run are an example."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def numbered(count: int) -> list[str]:
 
 
 def test_bookcorpus_is_read_sentence_by_sentence(tmp_path: Path) -> None:
-    """The last of twenty runs of a hundred sentences validates; a triple never leaves its run."""
+    """The last of twenty runs of a hundred sentences is for validation. All sentences of a triple are of one run."""
     found = triples.load("bookcorpus", book_corpus(tmp_path, numbered(2000), ["x ."] * 3), 6)
     assert found.words == ["<eos>", "UNK", ".", "said", "word0", "word1"]
     assert len(found.train.middles) == 19 * 98 + 1
@@ -42,7 +42,7 @@ def test_a_long_sentence_is_in_no_triple(tmp_path: Path) -> None:
     assert {48, 52} <= set(found.train.middles.tolist())
 
 
-def test_what_is_wrong_is_named(tmp_path: Path) -> None:
+def test_missing_and_unusable_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetMissing, match=r"books_large_p1\.txt is not in .*bookcorpus"):
         triples.load("bookcorpus", tmp_path, 10)
     folder = book_corpus(tmp_path, [], [])
@@ -57,7 +57,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
             triples.load("bookcorpus", folder, 10)
 
 
-def test_the_novels(datasets_dir: Path) -> None:
+def test_novels_give_the_expected_triples(datasets_dir: Path) -> None:
     found = triples.load("gutenberg_books", datasets_dir, 4000)
     assert len(found.words) == 4000
     assert 50_000 < len(found.train.middles) < 150_000

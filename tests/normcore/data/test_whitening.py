@@ -1,4 +1,4 @@
-"""Whitening makes pixels uncorrelated, as the formula says, without a rotation."""
+"""Whitening makes pixels uncorrelated by the formula, without a rotation."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ PIXELS = 24
 
 
 def made(count: int = 300) -> LabelledImages:
-    """Images whose pixels go with one another: each byte is a mixture of a few."""
+    """Make images with correlated pixels: each pixel is a mixture of random numbers."""
     random = np.random.default_rng(0)
     mixed = random.normal(size=(count, PIXELS)) @ random.normal(size=(PIXELS, PIXELS))
     bytes_ = np.clip(128 + 20 * mixed, 0, 255).astype(np.uint8)
@@ -23,19 +23,19 @@ def made(count: int = 300) -> LabelledImages:
 
 
 def centred(images: LabelledImages) -> Numbers:
-    """(N, D) in [-1, 1], as the formula's x."""
+    """Pixels (N, D) in [-1, 1], the x of the formula."""
     x: Numbers = 2 * images.pixels.numpy().astype(np.float64) / images.white - 1
     return x
 
 
 def by_numpy(x: Numbers) -> tuple[Numbers, Numbers]:
-    """Mean and W, by numpy's singular value decomposition."""
+    """Compute mean and W by numpy's singular value decomposition."""
     mean = x.mean(0)
     u, s, _ = np.linalg.svd((x - mean).T @ (x - mean) / len(x))
     return mean, u @ np.diag(1 / np.sqrt(s + REGULARIZATION)) @ u.T
 
 
-def test_it_is_the_formula() -> None:
+def test_whitening_equals_the_formula() -> None:
     images = made()
     mean, matrix = by_numpy(centred(images))
     fitted = Whitening.fitted(images)
@@ -47,7 +47,7 @@ def test_it_is_the_formula() -> None:
 
 
 def test_the_covariance_of_whitened_pixels_is_the_identity_up_to_the_regularization() -> None:
-    """Along each direction of variance s the variance becomes s / (s + 1e-5), 1 where there is much."""
+    """A direction with variance s gets the variance s / (s + 1e-5), which is nearly 1 for a large s."""
     images = made()
     whitened = Whitening.fitted(images)(images.images(torch.float64)).flatten(1).numpy()
     np.testing.assert_allclose(whitened.mean(0), 0, atol=1e-9)
@@ -59,15 +59,15 @@ def test_the_covariance_of_whitened_pixels_is_the_identity_up_to_the_regularizat
     np.testing.assert_allclose(covariance, np.eye(PIXELS), atol=0.01)
 
 
-def test_it_turns_nothing() -> None:
-    """ZCA: W is symmetric and positive, so that whitened images look like images."""
+def test_whitening_matrix_is_symmetric_and_positive() -> None:
+    """ZCA whitening has a symmetric positive W, so whitened images still look like images."""
     matrix = Whitening.fitted(made()).matrix.numpy()
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
     assert np.linalg.eigvalsh(matrix).min() > 0
 
 
-def test_pixels_that_never_change_do_no_harm() -> None:
-    """The digits' corners are always 0: their variance is 0, and what is left of them is finite."""
+def test_constant_pixels_stay_finite() -> None:
+    """The corners of the digits are always 0. Their variance is 0, and their whitened values are finite."""
     images = digits.load().train
     assert (images.pixels == images.pixels[0]).all(0).any(), "some pixels never change"
     whitened = Whitening.fitted(images)(images.images(torch.float64)).flatten(1).numpy()
@@ -85,16 +85,16 @@ def test_other_images_are_whitened_with_the_training_images_statistics() -> None
     np.testing.assert_allclose(whitened, (centred(others) - mean) @ matrix, rtol=1e-7, atol=1e-7)
 
 
-def test_pieces_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistics_of_pieces_equal_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     images = made()
     whole = Whitening.fitted(images)
-    monkeypatch.setattr(whitening, "PIECE", 70)  # four of them and a rest
+    monkeypatch.setattr(whitening, "PIECE", 70)  # four pieces and a remainder
     pieces = Whitening.fitted(images)
     torch.testing.assert_close(pieces.mean, whole.mean, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(pieces.matrix, whole.matrix, rtol=1e-7, atol=1e-7)
 
 
-def test_it_goes_where_the_images_are() -> None:
+def test_whitening_moves_to_the_dtype_of_the_images() -> None:
     images = made()
     fitted = Whitening.fitted(images)
     narrow = fitted.to(torch.device("cpu"), torch.float32)

@@ -1,4 +1,4 @@
-"""word2vec's binary form, as gensim and the original program write it."""
+"""Word vectors in the binary format of word2vec, as written by gensim and by the original program."""
 
 import gzip
 from pathlib import Path
@@ -19,7 +19,7 @@ def written(path: Path, ends: bytes = b"\n", head: bytes = b"3 2\n") -> Path:
 
 
 @pytest.mark.parametrize("ends", [b"\n", b""], ids=["word2vec", "gensim"])
-def test_the_words_that_are_wanted_and_known(tmp_path: Path, ends: bytes) -> None:
+def test_only_wanted_words_of_the_file_are_read(tmp_path: Path, ends: bytes) -> None:
     found = read(written(tmp_path / "v.bin", ends), {"naïve", "New_York", "unheard"}, 2)
     assert {word: vector.tolist() for word, vector in found.items()} == {"naïve": [-3.5, 0.25], "New_York": [0, 7]}
 
@@ -35,13 +35,13 @@ def test_a_file_may_be_gzipped_as_google_gives_it_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("head", [b"3 5\n", b"three 2\n", b"\n", b"<html>\n"])
-def test_another_head_is_refused(tmp_path: Path, head: bytes) -> None:
+def test_wrong_header_is_refused(tmp_path: Path, head: bytes) -> None:
     with pytest.raises(DatasetCorrupt, match=r"v\.bin, line 1: expected the number of words and 2, received"):
         read(written(tmp_path / "v.bin", head=head), VECTORS, 2)
 
 
 @pytest.mark.parametrize(("cut", "word"), [(1, 3), (12, 3), (25, 2)])
-def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, cut: int, word: int) -> None:
+def test_truncated_file_is_refused(tmp_path: Path, cut: int, word: int) -> None:
     path = written(tmp_path / "v.bin", b"")
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(DatasetCorrupt, match=f"expected 3 words, it breaks off at word {word}; get it anew"):
@@ -49,21 +49,21 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, cut: int, word: int
 
 
 def test_a_text_file_is_refused(tmp_path: Path) -> None:
-    """Its first line is that of the binary form, and a word takes more room."""
+    """A text file has the first line of the binary format, but each word takes more bytes."""
     path = tmp_path / "v.bin"
     path.write_text("".join(["3 2\n", *(f"{word} {v[0]:.6f} {v[1]:.6f}\n" for word, v in VECTORS.items())]))
     with pytest.raises(DatasetCorrupt, match=r"v\.bin"):
         read(path, VECTORS, 2)
 
 
-def test_what_follows_the_last_word_is_refused(tmp_path: Path) -> None:
+def test_content_after_the_last_word_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "v.bin")
     path.write_bytes(path.read_bytes() + b"more")
     with pytest.raises(DatasetCorrupt, match=r"v\.bin goes on after 3 words"):
         read(path, VECTORS, 2)
 
 
-def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
+def test_value_that_is_not_a_number_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "v.bin")
     path.write_bytes(path.read_bytes().replace(np.float32(7).tobytes(), np.float32(np.nan).tobytes()))
     with pytest.raises(DatasetCorrupt, match=r"v\.bin, word 3: expected finite numbers"):

@@ -1,4 +1,4 @@
-"""Logistic regression on vectors, its strength chosen by inner folds, beside scikit-learn's own search."""
+"""Logistic regression with a regularization chosen by inner folds equals scikit-learn's grid search."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def examples(count: int = 120, size: int = 6, noise: float = 2.0, seed: int = 0)
 
 
 def test_nested_folds_are_those_of_a_grid_search_in_each_fold() -> None:
-    """The examples are such that C chosen with the test fold in is another one and scores better."""
+    """Choosing C with the test fold included would give another C and a better score for these examples."""
     vectors, labels = examples(60, 20, 1.5, seed=1)
     order = np.random.RandomState(SEED).permutation(len(labels))
     vectors, labels = vectors[order], labels[order]
@@ -28,7 +28,7 @@ def test_nested_folds_are_those_of_a_grid_search_in_each_fold() -> None:
     assert 0.6 < expected < 0.95
 
 
-def test_plain_folds_have_one_strength() -> None:
+def test_plain_folds_use_a_single_strength() -> None:
     vectors, labels = examples()
     order = np.random.RandomState(SEED).permutation(len(labels))
     model = LogisticRegression(C=16.0)
@@ -36,17 +36,17 @@ def test_plain_folds_have_one_strength() -> None:
     assert plain_accuracy(vectors, labels) == pytest.approx(expected, abs=1e-12)
 
 
-def test_vectors_that_say_nothing_give_the_commoner_label() -> None:
+def test_constant_vectors_give_the_more_frequent_label() -> None:
     labels = np.array([0] * 70 + [1] * 30)
     assert plain_accuracy(np.zeros((100, 3)), labels) == pytest.approx(0.7)
     assert nested_accuracy(np.zeros((100, 3)), labels) == pytest.approx(0.7)
 
 
-def test_one_label_alone_is_always_right() -> None:
+def test_single_label_has_an_accuracy_of_1() -> None:
     assert plain_accuracy(examples(40)[0], np.zeros(40, dtype=int)) == 1
 
 
-def test_numpys_generator_is_left_alone() -> None:
+def test_generator_of_numpy_is_unchanged() -> None:
     np.random.seed(3)
     before = np.random.get_state()[1]  # type: ignore[index]
     nested_accuracy(*examples(40))

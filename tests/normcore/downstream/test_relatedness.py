@@ -1,4 +1,4 @@
-"""Scores of relatedness from vectors."""
+"""Predicted relatedness of sentences from their vectors."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from normcore.downstream.relatedness import Pairs, relatedness, soft_labels
 
 
 def pairs(count: int, seed: int, says: float = 1.0) -> Pairs:
-    """The nearer both vectors are, the more related; ``says`` is how much of that is not noise."""
+    """Make pairs whose score is higher for closer vectors; 1 - ``says`` is the share of noise in the score."""
     random = np.random.RandomState(seed)
     first = random.randn(count, 4)
     apart = random.rand(count, 1) * 2
@@ -21,13 +21,13 @@ def pairs(count: int, seed: int, says: float = 1.0) -> Pairs:
     ("score", "expected"),
     [(1.0, [1, 0, 0, 0, 0]), (3.6, [0, 0, 0.4, 0.6, 0]), (4.9, [0, 0, 0, 0.1, 0.9]), (5.0, [0, 0, 0, 0, 1])],
 )
-def test_a_score_is_shared_by_the_whole_ones_around_it(score: float, expected: list[float]) -> None:
+def test_score_is_split_between_the_adjacent_whole_scores(score: float, expected: list[float]) -> None:
     (row,) = soft_labels(np.array([score]))
     np.testing.assert_allclose(row, expected, atol=1e-12)
     assert row @ np.arange(1, 6) == pytest.approx(score)
 
 
-def test_vectors_that_tell_the_score_correlate_and_others_do_not() -> None:
+def test_only_vectors_with_information_on_the_score_correlate() -> None:
     found = relatedness(pairs(300, 0), pairs(80, 1), pairs(80, 2))
     assert found.pearson > 0.7
     assert found.spearman > 0.7
@@ -37,14 +37,14 @@ def test_vectors_that_tell_the_score_correlate_and_others_do_not() -> None:
     assert blind.mse > found.mse
 
 
-def test_the_same_vector_for_all_correlates_with_nothing() -> None:
+def test_equal_vectors_correlate_with_nothing() -> None:
     same = Pairs(np.ones((30, 4)), np.ones((30, 4)), np.linspace(1, 5, 30))
     found = relatedness(same, same, same)
     assert (found.pearson, found.spearman) == (0, 0)
     assert found.mse == pytest.approx(np.var(same.scores), abs=0.05)
 
 
-def test_torchs_generator_is_left_alone_and_the_result_is_the_same_twice() -> None:
+def test_generator_of_torch_is_unchanged_and_the_result_is_reproducible() -> None:
     before = torch.get_rng_state()
     one, two = (relatedness(pairs(40, 0), pairs(20, 1), pairs(20, 2)) for _ in range(2))
     assert one == two

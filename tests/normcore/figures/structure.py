@@ -1,4 +1,4 @@
-"""Structure of a figure, checked by hand: Plotly itself is no dependency."""
+"""Check of the structure of a figure without Plotly, which is not a dependency."""
 
 import json
 import math
@@ -9,10 +9,10 @@ from normcore.figures import Figure
 
 
 def check(figure: Figure) -> None:
-    """It is plain JSON without numbers that are none, and every trace's axis is laid out; so are those of its frames.
+    """Check that a figure is plain JSON with finite numbers, and that the layout has the axes of all traces and frames.
 
     Raises:
-        AssertionError: it is not.
+        AssertionError: the figure breaks one of these rules.
     """
     assert figure.keys() - {"frames"} == {"data", "layout"}
     written = json.dumps(figure, allow_nan=False)
@@ -42,12 +42,12 @@ def check(figure: Figure) -> None:
 
 
 def axes(figure: Figure) -> list[str]:
-    """The names of its axes in the layout."""
+    """Names of the axes in the layout of a figure."""
     return [name for name in figure["layout"] if name.startswith(("xaxis", "yaxis"))]
 
 
 def numbers(value: Any) -> Iterator[float]:
-    """All numbers in it."""
+    """All numbers in a nested value."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -58,7 +58,7 @@ def numbers(value: Any) -> Iterator[float]:
 
 
 def plain(value: Any) -> Any:
-    """Value with lists in place of tuples."""
+    """Convert the tuples in a nested value to lists."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""Figure of attention: a row for each thing and a column for each step."""
+"""Figure of attention: each attended item is a row, each step is a column."""
 
 from normcore.figures.attention import attention
 from tests.normcore.figures.structure import check
@@ -15,14 +15,14 @@ def test_every_row_has_its_name() -> None:
     assert figure["layout"]["xaxis"]["showticklabels"]
 
 
-def test_a_title_of_several_lines_has_room_above() -> None:
+def test_title_of_several_lines_has_enough_room() -> None:
     one, three = (attention([[1.0]], ["a"], title, "point", "text") for title in ("Seen", "Seen<br>and<br>read"))
     assert one["layout"]["margin"]["t"] == 50
     assert three["layout"]["margin"]["t"] == 90
 
 
-def test_more_is_darker_and_names_have_room() -> None:
-    """Plotly's blues begin with the dark end."""
+def test_larger_values_are_darker_and_names_have_enough_room() -> None:
+    """The blue colour scale of Plotly starts with the dark end."""
     figure = attention([[0.1]] * 50, ["a"] * 50, "Seen", "question", "text")
     [heatmap] = figure["data"]
     assert (heatmap["colorscale"], heatmap["reversescale"]) == ("Blues", True)

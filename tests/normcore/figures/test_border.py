@@ -1,10 +1,10 @@
-"""A bar for every distance from the border."""
+"""Figure with a bar for every distance from the border."""
 
 from normcore.figures.border import border_figure
 from tests.normcore.figures.structure import check
 
 
-def test_a_bar_for_every_ring() -> None:
+def test_every_ring_has_a_bar() -> None:
     figure = border_figure([0.5, 1.5, 2.0], "Some task")
     check(figure)
     [bars] = figure["data"]

@@ -1,10 +1,10 @@
-"""Value of a search by the number of settings that it tries."""
+"""Figure of the value of a search by the number of settings tried."""
 
 from normcore.figures.budget import Budget, budgets
 from tests.normcore.figures.structure import check
 
 
-def test_each_method_has_its_line_within_its_band_and_each_flip_a_mark() -> None:
+def test_each_method_has_a_line_and_a_band_and_each_flip_has_a_mark() -> None:
     layer_norm = Budget("layer_norm", [(1, 0.7, 0.6, 0.8), (2, 0.75, 0.7, 0.8)])
     none = Budget("none", [(1, 0.5, 0.1, 0.9), (2, 0.8, 0.7, 0.9), (3, 0.9, 0.9, 0.9)])
     figure = budgets([layer_norm, none], [2], "light", title="a sweep", y="test accuracy", percent=True)

@@ -20,7 +20,7 @@ def test_a_class_without_examples_is_a_row_of_zeros() -> None:
     assert figure["data"][0]["z"] == [[0.0, 0.0], [0.5, 0.5]]
 
 
-def test_the_axes_say_which_is_which_and_labels_are_no_numbers() -> None:
+def test_axes_have_titles_and_labels_are_categories() -> None:
     layout = confusion_matrix([[1]], ["0"], "One")["layout"]
     assert layout["xaxis"]["title"]["text"] == "taken for"
     assert layout["yaxis"]["title"]["text"] == "is"

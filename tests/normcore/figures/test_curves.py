@@ -1,4 +1,4 @@
-"""Learning curves: one panel a quantity, one colour a split."""
+"""Learning curves of a run: one panel per quantity, one colour per split."""
 
 from itertools import pairwise
 
@@ -16,7 +16,7 @@ SERIES = {
 }
 
 
-def test_points_are_the_series_s() -> None:
+def test_points_are_those_of_the_series() -> None:
     figure = curves(SERIES, "A run")
     check(figure)
     assert {trace["name"]: list(zip(trace["x"], trace["y"], strict=True)) for trace in figure["data"]} == SERIES
@@ -24,7 +24,7 @@ def test_points_are_the_series_s() -> None:
     assert figure["layout"]["xaxis"]["title"]["text"] == "step"
 
 
-def test_a_quantity_has_a_panel_and_a_split_a_colour() -> None:
+def test_each_quantity_has_a_panel_and_each_split_a_colour() -> None:
     figure = curves(SERIES, "A run", x="length", units={"loss": "nats"})
     traces = {trace["name"]: trace for trace in figure["data"]}
     assert traces["train.loss"]["yaxis"] == traces["valid.loss"]["yaxis"] == "y"
@@ -47,7 +47,7 @@ def test_panels_lie_below_one_another_without_touching(panels: int) -> None:
     assert layout["xaxis"]["anchor"] == ("y" if panels == 1 else f"y{panels}"), "steps stand at the bottom"
 
 
-def test_nothing_measured_is_an_empty_figure() -> None:
+def test_no_series_give_an_empty_figure() -> None:
     check(curves({}, "Nothing yet"))
     check(curves({"valid.loss": []}, "Nothing yet"))
 
@@ -58,26 +58,26 @@ def test_many_points_are_drawn_without_markers() -> None:
     assert modes == ["lines+markers", "lines"]
 
 
-def test_a_series_without_a_split_is_a_quantity_too() -> None:
+def test_series_without_a_split_has_its_own_panel() -> None:
     figure = curves({"gradient": [(0.0, 1.0)]}, "An analysis")
     check(figure)
     assert figure["layout"]["yaxis"]["title"]["text"] == "gradient"
 
 
-def test_more_splits_than_colours_begin_anew() -> None:
+def test_colours_repeat_for_more_splits_than_colours() -> None:
     figure = curves({f"split{k}.loss": [(0.0, 1.0)] for k in range(len(PALETTE) + 1)}, "Many")
     colours = [trace["line"]["color"] for trace in figure["data"]]
     assert colours == [*PALETTE, PALETTE[0]]
 
 
-def test_a_number_in_a_name_is_no_split() -> None:
+def test_number_in_the_name_of_a_series_is_not_a_split() -> None:
     series = {f"gradient_norm gain={gain}": [(0.0, 1.0), (1.0, 0.5)] for gain in (0.1, 0.5)}
     drawn = curves(series, "Gradients")
     assert [drawn["layout"][axis]["title"]["text"] for axis in ("yaxis", "yaxis2")] == list(series)
     assert [trace["yaxis"] for trace in drawn["data"]] == ["y", "y2"]
 
 
-def test_where_a_run_diverged_is_marked_and_what_is_far_out_is_not_shown() -> None:
+def test_divergence_is_marked_and_far_values_are_clipped() -> None:
     series = {"train.loss": [(k, 2.0 - 0.1 * k) for k in range(6)] + [(6, 1e12)], "valid.accuracy": [(5, 0.5)]}
     layout = curves(series, "a run", diverged=True)["layout"]
     assert layout["yaxis"]["autorangeoptions"]["clipmax"] == pytest.approx(2.025)

@@ -1,4 +1,4 @@
-"""Figures are plain JSON, and a theme changes their colours alone."""
+"""Figures are plain JSON, and a theme changes only their colours."""
 
 import copy
 import json
@@ -30,7 +30,7 @@ def without_colours(value: Any) -> Any:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
-def test_a_theme_changes_colours_only(figure: Figure, theme: Theme) -> None:
+def test_theme_changes_only_colours(figure: Figure, theme: Theme) -> None:
     before = copy.deepcopy(figure)
     shown = themed(figure, theme)
     check(shown)
@@ -55,18 +55,18 @@ def test_a_line_across_a_figure_has_the_colour_of_the_text_unless_it_has_its_own
 
 
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
-def test_a_figure_as_it_is_made_has_no_theme(figure: Figure) -> None:
+def test_new_figure_has_no_theme(figure: Figure) -> None:
     assert not COLOURS & figure["layout"].keys()
     assert themed(themed(figure, "dark"), "light") == themed(figure, "light")
 
 
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
-def test_the_file_is_the_figure(figure: Figure) -> None:
+def test_json_of_a_figure_is_the_figure(figure: Figure) -> None:
     assert json.loads(as_json(figure)) == json.loads(json.dumps(figure))
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_numbers_that_are_none_are_refused(number: float) -> None:
+def test_nan_and_infinity_are_refused(number: float) -> None:
     """Browsers cannot read NaN as JSON."""
     with pytest.raises(ValueError, match="JSON"):
         as_json(border_figure([1.0, number], "Broken"))
@@ -85,7 +85,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_text_can_be_read_and_lines_can_be_seen(theme: Theme) -> None:
+def test_text_and_lines_have_enough_contrast(theme: Theme) -> None:
     colours = THEMES[theme]
     assert contrast(colours["text"], colours["ground"]) > 7
     for line in PALETTE:

@@ -1,4 +1,4 @@
-"""A film shows its frames in turn, and its last one at first."""
+"""A film shows its frames in turn; it opens with the last frame."""
 
 from normcore.figures.film import film
 from tests.normcore.figures.structure import check
@@ -21,7 +21,7 @@ def test_every_frame_has_its_place_on_the_slider() -> None:
     assert figure["data"] == figure["frames"][-1]["data"]
 
 
-def test_white_is_1_and_the_first_row_on_top() -> None:
+def test_value_1_is_white_and_the_first_row_is_on_top() -> None:
     figure = film(FRAMES, "Painting", "glimpse")
     [heatmap] = figure["data"]
     assert (heatmap["zmin"], heatmap["zmax"], heatmap["colorscale"], heatmap["reversescale"]) == (0, 1, "Greys", True)

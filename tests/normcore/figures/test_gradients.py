@@ -1,10 +1,10 @@
-"""Gradients on their way back."""
+"""Figure of gradient norms by time step."""
 
 from normcore.figures.gradients import Flow, gradients
 from tests.normcore.figures.structure import check
 
 
-def test_each_gain_has_a_line_of_the_methods_colour_and_a_symbol_of_its_own() -> None:
+def test_each_gain_has_the_colour_of_the_method_and_a_symbol_of_its_own() -> None:
     flows = [Flow("gain 0.1", [(0, 0.5), (1, 1.0)]), Flow("gain 1", [(0, 0.0), (1, 1e-300), (2, 1.0)])]
     figure = gradients(flows, "layer_norm", "light", title="layer_norm in lstm")
     check(figure)

@@ -1,4 +1,4 @@
-"""Numbers with their intervals."""
+"""Figure of numbers with their intervals."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ ROWS = [
 ]
 
 
-def test_a_row_has_its_mean_its_interval_and_its_seeds() -> None:
+def test_row_shows_mean_interval_and_seeds() -> None:
     figure = drawn(ROWS, "light", x="accuracy", line=0.85)
     check(figure)
     mean, dots, paper = figure["data"]

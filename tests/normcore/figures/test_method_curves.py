@@ -1,4 +1,4 @@
-"""Learning curves of methods."""
+"""Figure of the learning curves of several methods."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ def test_each_method_has_its_own_colour_symbol_and_line_and_the_baseline_is_dash
     assert norm["y"] == [0.1, 0.30000000000000004, 0.5, 0.7000000000000001]
 
 
-def test_a_band_stands_where_the_interval_is_known() -> None:
+def test_band_is_drawn_where_the_interval_is_known() -> None:
     figure = drawn([line("layer_norm")], "light", target=None)
     band = figure["data"][0]
     assert band["x"] == [10, 20, 30, 30, 20, 10]
@@ -36,7 +36,7 @@ def test_a_band_stands_where_the_interval_is_known() -> None:
     assert "shapes" not in figure["layout"]
 
 
-def test_a_second_line_of_a_method_is_told_apart_by_dots_and_a_hollow_symbol() -> None:
+def test_second_line_of_a_method_is_dotted_with_a_hollow_symbol() -> None:
     twice = [line("layer_norm"), line("layer_norm", "layer_norm hidden_size 32")]
     figure = drawn(twice, "light", target=None)
     first, second = (trace for trace in figure["data"] if trace.get("showlegend", True))
@@ -44,14 +44,14 @@ def test_a_second_line_of_a_method_is_told_apart_by_dots_and_a_hollow_symbol() -
     assert (second["line"]["dash"], second["marker"]["symbol"]) == ("dot", "circle-open")
 
 
-def test_the_target_is_dotted_and_within_what_is_seen() -> None:
+def test_target_is_dotted_and_within_the_range() -> None:
     figure = drawn([line("layer_norm")], "light", target=0.9, percent=True)
     assert figure["layout"]["shapes"][0]["y0"] == 0.9
     assert figure["layout"]["annotations"][0]["text"] == "target 90%"
     assert figure["layout"]["yaxis"]["range"][1] > 0.9
 
 
-def test_of_falling_curves_the_first_steps_are_left_out_above() -> None:
+def test_first_steps_of_falling_curves_are_outside_the_range() -> None:
     x = [float(k) for k in range(20)]
     falling = Line("none", "none", x, [20 - k for k in x], [None] * 20, [None] * 20)
     low, high = drawn([falling], "light", target=None)["layout"]["yaxis"]["range"]
@@ -88,7 +88,7 @@ def test_a_line_that_diverged_is_seen_and_marked_where_it_ends() -> None:
     assert mark["marker"]["color"] == style_of("rms_norm").light
 
 
-def test_a_line_that_leaves_every_scale_does_not_flatten_the_others() -> None:
+def test_line_with_huge_values_does_not_flatten_the_others() -> None:
     steady = Line("none", "none", STEPS, [2.0, 1.5, 1.2, 1.0], [None] * 4, [None] * 4)
     figure = drawn([steady, diverged([2.4, 2.6, 1e6])], "light", target=None)
     assert figure["layout"]["yaxis"]["range"][1] == pytest.approx(2.6, abs=0.1)

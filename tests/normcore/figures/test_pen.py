@@ -1,4 +1,4 @@
-"""Drawing of handwriting, stroke by stroke."""
+"""Drawing of handwriting as strokes."""
 
 import re
 from xml.etree import ElementTree
@@ -27,7 +27,7 @@ def test_strokes_begin_where_the_pen_was_lifted() -> None:
     ]
 
 
-def test_it_is_as_large_as_what_was_written() -> None:
+def test_picture_is_as_large_as_its_lines() -> None:
     picture = ElementTree.fromstring(svg([LINE, LINE, LINE], "three"))
     _, _, width, height = map(float, picture.attrib["viewBox"].split())
     assert width == 10 * HEIGHT / 20 + 2 * MARGIN

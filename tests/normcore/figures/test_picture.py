@@ -1,4 +1,4 @@
-"""Pictures are PNG files of the grey levels that they are given."""
+"""Pictures are PNG files of given grey levels."""
 
 import io
 
@@ -18,7 +18,7 @@ def test_images_stand_side_by_side_row_by_row() -> None:
     assert (whole[:, [0, 3, 6, 9]] == 0.5).all()
 
 
-def test_a_level_becomes_a_grey_of_255_and_what_is_outside_is_cut() -> None:
+def test_levels_are_scaled_to_255_greys_and_clipped() -> None:
     levels = np.array([[0.0, 0.5], [1.0, -3.0], [2.0, 0.25]])
     content = png(levels, scale=2)
     assert content.startswith(b"\x89PNG")

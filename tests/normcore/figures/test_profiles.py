@@ -4,7 +4,7 @@ from normcore.figures.profiles import Profile, profiles
 from tests.normcore.figures.structure import check
 
 
-def test_a_staircase_for_each_method_in_its_own_colour() -> None:
+def test_each_method_has_a_staircase_in_its_colour() -> None:
     figure = profiles([Profile("layer_norm", [(1.0, 0.5), (2.0, 1.0)]), Profile("none", [(1.0, 0.5)])], "light")
     check(figure)
     norm, none = figure["data"]

@@ -1,4 +1,4 @@
-"""Curves of one experiment's seeds."""
+"""Figure of the learning curves of one experiment's seeds."""
 
 from normcore.figures.seed_curves import Line, seed_curves
 from normcore.figures.styles import style_of
@@ -24,14 +24,14 @@ def test_a_single_seed_has_no_mean() -> None:
     assert [trace["name"] for trace in figure["data"]] == ["seed 0"]
 
 
-def test_shares_are_in_per_cent_between_none_and_all_and_the_target_is_named() -> None:
+def test_shares_are_in_per_cent_from_0_to_100_and_the_target_is_named() -> None:
     layout = seed_curves(SEEDS, MEAN, "none", "light", x="steps", y="accuracy", target=0.5, percent=True)["layout"]
     axis = layout["yaxis"]
     assert (axis["tickformat"], axis["minallowed"], axis["maxallowed"]) == (".0%", 0, 1)
     assert (layout["shapes"][0]["y0"], layout["annotations"][0]["text"]) == (0.5, "target 50%")
 
 
-def test_where_a_seed_diverged_is_marked_and_the_others_stay_readable() -> None:
+def test_divergence_of_a_seed_is_marked_and_other_seeds_stay_readable() -> None:
     wild = Line("seed 2", [5, 10], [2.0, 1e9], {"run": "run_3"}, diverged=True)
     steady = Line("seed 0", [5, 10, 40], [2.0, 1.5, 1.0], {"run": "run_1"})
     figure = seed_curves([steady, wild], None, "none", "light", x="steps", y="loss", target=None)
@@ -41,7 +41,7 @@ def test_where_a_seed_diverged_is_marked_and_the_others_stay_readable() -> None:
     assert (mark["textposition"], mark["meta"]) == ("middle right", {"diverged": "run_3"})
 
 
-def test_without_divergence_the_axis_is_free() -> None:
+def test_axis_has_no_limits_without_divergence() -> None:
     figure = seed_curves(SEEDS, MEAN, "none", "light", x="steps", y="loss", target=None)
     assert "autorangeoptions" not in figure["layout"]["yaxis"]
     assert len(figure["data"]) == 3

@@ -1,4 +1,4 @@
-"""Look of methods."""
+"""Colours, lines and symbols of methods in figures."""
 
 from itertools import combinations
 
@@ -22,20 +22,20 @@ def contrast(a: str, b: str) -> float:
 
 
 @pytest.mark.parametrize("method", PALETTE)
-def test_a_mark_stands_out_from_every_ground(method: str) -> None:
+def test_mark_has_contrast_on_every_background(method: str) -> None:
     style = PALETTE[method]
     assert min(contrast(style.light, ground) for ground in GROUNDS["light"]) >= 3
     assert min(contrast(style.dark, ground) for ground in GROUNDS["dark"]) >= 3
 
 
-def test_no_two_methods_of_the_palette_share_colour_or_symbol_but_the_baseline_its_circle() -> None:
+def test_methods_of_the_palette_have_distinct_colours_and_symbols_except_the_circle() -> None:
     for (one, a), (other, b) in combinations(PALETTE.items(), 2):
         assert (a.light, a.slot) != (b.light, b.slot)
         assert a.shape != b.shape or {one, other} == {"none", "layer_norm"}, "which the dashes tell apart"
     assert {style.shape for style in PALETTE.values()} == set(PLOTLY_SYMBOLS)
 
 
-def test_our_further_methods_take_the_palette_again_in_order_hollow_and_dotted() -> None:
+def test_our_further_methods_repeat_the_palette_hollow_and_dotted() -> None:
     further = [name for name in METHODS.ours if name not in PALETTE]
     styles = [style_of(name) for name in further]
     assert [style.slot for style in styles] == list(range(1, 1 + len(further)))
@@ -43,7 +43,7 @@ def test_our_further_methods_take_the_palette_again_in_order_hollow_and_dotted()
     assert style_of(further[0]).plotly_symbol == "circle-open"
 
 
-def test_a_plug_in_has_a_colour_of_its_own_whatever_else_there_is() -> None:
+def test_colour_of_a_plug_in_does_not_depend_on_other_methods() -> None:
     assert style_of("mean_absolute_norm") == style_of("mean_absolute_norm")
     assert len({style_of(f"plug_in_{k}").slot for k in range(100)}) == len(PALETTE) - 1
     assert style_of("mean_absolute_norm").hollow

@@ -1,4 +1,4 @@
-"""Seeds that have reached the target."""
+"""Figure of the share of seeds that have reached the target."""
 
 from normcore.figures.survival import Stairs, survival
 from tests.normcore.figures.structure import check

@@ -6,7 +6,7 @@ import torch
 
 @pytest.fixture(autouse=True)
 def poisoned() -> Iterator[None]:
-    """New memory holds NaN, which comes out wherever nothing is written."""
+    """Fill new memory with NaN, so that results that a kernel does not write are seen."""
     torch.use_deterministic_algorithms(True)
     assert torch.ones(3).new_empty(2).isnan().all()
     yield

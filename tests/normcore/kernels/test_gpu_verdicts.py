@@ -1,4 +1,4 @@
-"""Verdicts of trials are kept on the machine, and decide which kernel ``auto`` uses."""
+"""Verdicts of trials are saved on the machine, and decide which kernel ``auto`` uses."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> torch.device:
-    """There is none, but for its name."""
+    """CUDA device that exists only as a name."""
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA H100")
     return torch.device("cuda")
 
@@ -39,7 +39,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> torch.device:
         (Verdict("y is off", 3.0), False, "wrong: y is off"),
     ],
 )
-def test_what_is_right_and_faster_passes(verdict: Verdict, passed: bool, told: str) -> None:
+def test_verdict_passes_only_if_right_and_faster(verdict: Verdict, passed: bool, told: str) -> None:
     assert (verdict.passed, str(verdict)) == (passed, told)
 
 
@@ -48,7 +48,7 @@ def kept(device: torch.device, pair: tuple[str, str], verdict: Verdict) -> None:
         gpu_verdicts.keep(device, pair, verdict)
 
 
-def test_what_is_known_is_kept_and_told_in_a_line() -> None:
+def test_verdicts_are_saved_and_summarized_on_one_line() -> None:
     assert gpu_verdicts.verdicts(CPU) == {}
     kept(CPU, PAIR, Verdict(None, 1.5))
     kept(CPU, ("gru", "none"), Verdict("y is off", None))
@@ -75,7 +75,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("content", UNREADABLE)
-def test_a_file_that_cannot_be_read_knows_nothing_and_is_written_anew(cache: Path, content: str) -> None:
+def test_unreadable_file_counts_as_empty_and_is_replaced(cache: Path, content: str) -> None:
     kept(CPU, PAIR, Verdict(None, 1.5))
     [file] = cache.rglob("trials-*.json")
     file.write_text(content)
@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_read_knows_nothing_and_is_written_anew(cache: Pat
     assert gpu_verdicts.verdicts(CPU) == {PAIR: Verdict(None, 2.0)}
 
 
-def test_a_verdict_is_of_one_kind_of_device_and_says_of_what(
+def test_verdict_holds_only_for_the_device_that_its_file_names(
     cache: Path, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept(cuda, PAIR, Verdict(None, 1.5))
@@ -96,7 +96,7 @@ def test_a_verdict_is_of_one_kind_of_device_and_says_of_what(
     assert gpu_verdicts.verdicts(cuda) == {}
 
 
-def test_auto_takes_what_has_passed_and_by_name_runs_what_is_not_known_to_be_wrong(cuda: torch.device) -> None:
+def test_auto_needs_a_passed_verdict_and_fused_runs_without_a_verdict(cuda: torch.device) -> None:
     pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
     from normcore.kernels import gpu
 
@@ -110,7 +110,7 @@ def test_auto_takes_what_has_passed_and_by_name_runs_what_is_not_known_to_be_wro
 
 
 @pytest.mark.parametrize("verdict", [Verdict(None, 0.9), Verdict("y is off", None)], ids=["slower", "wrong"])
-def test_auto_takes_the_reference_where_kernels_are_slower_or_wrong(cuda: torch.device, verdict: Verdict) -> None:
+def test_auto_takes_the_reference_if_kernels_are_slower_or_wrong(cuda: torch.device, verdict: Verdict) -> None:
     pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
     from normcore.kernels import gpu
 

@@ -1,4 +1,4 @@
-"""Contract of every twin of the reference; its own module has it as a base class."""
+"""Contract of every twin of the reference. The test class of a twin derives from ``Twin``."""
 
 import re
 from collections.abc import Callable
@@ -37,10 +37,10 @@ of_batch_norm = pytest.mark.parametrize(("cell", "method", "options"), OF_BATCH_
 
 
 class Twin:
-    """Twin: in float64 its results are the reference's, in float32 they are as close to that as eager torch's.
+    """Tests of a twin: in float64 it equals the reference, and in float32 it is as accurate as eager torch.
 
     Attributes:
-        hidden: no multiple of a vector.
+        hidden: number of units, not a multiple of the length of a vector.
     """
 
     unroll: ClassVar[Callable[..., recurrent.Unrolled]]
@@ -54,7 +54,7 @@ class Twin:
 
     @case
     @pytest.mark.parametrize("masked", [False, True], ids=["all", "masked"])
-    def test_outputs_gradients_and_moments_are_the_references(
+    def test_outputs_gradients_and_moments_equal_the_reference(
         self, cell: str, method: str, options: dict[str, Any], masked: bool
     ) -> None:
         built, x, start = self.drawn(cell, method, options)
@@ -62,15 +62,13 @@ class Twin:
         assert max(found.values()) < EXACT, found
 
     @pytest.mark.parametrize(("cell", "method", "options"), SITES)
-    def test_norms_at_any_places(self, cell: str, method: str, options: dict[str, Any]) -> None:
+    def test_norms_at_any_places_equal_the_reference(self, cell: str, method: str, options: dict[str, Any]) -> None:
         built, x, start = self.drawn(cell, method, options)
         found = of_both(self.unroll, built, x, start)
         assert max(found.values()) < EXACT, found
 
     @case
-    def test_nothing_changes_where_nobody_wants_gradients(
-        self, cell: str, method: str, options: dict[str, Any]
-    ) -> None:
+    def test_results_without_gradients_are_the_same(self, cell: str, method: str, options: dict[str, Any]) -> None:
         built, x, start = self.drawn(cell, method, options)
         mask = some_mask(self.steps, self.batch)
         with torch.no_grad():
@@ -81,7 +79,7 @@ class Twin:
             assert torch.equal(ours, theirs)
 
     @default
-    def test_one_example_where_the_method_allows_it(self, cell: str, method: str) -> None:
+    def test_single_example_equals_the_reference_or_is_refused(self, cell: str, method: str) -> None:
         built = cell_of(cell, method, {}, inputs=3, hidden=self.hidden)
         for steps in (1, self.steps):
             x, start = drawn(built, steps, batch=1)
@@ -93,7 +91,9 @@ class Twin:
 
     @of_batch_norm
     @pytest.mark.parametrize("extra", [2, -2], ids=["fewer steps than known", "more"])
-    def test_evaluation_by_the_population(self, cell: str, method: str, options: dict[str, Any], extra: int) -> None:
+    def test_evaluation_by_the_population_equals_the_reference(
+        self, cell: str, method: str, options: dict[str, Any], extra: int
+    ) -> None:
         built, x, start = self.drawn(cell, method, options)
         know_a_population(built.eval(), steps=self.steps + extra)
         mask = some_mask(self.steps, self.batch)
@@ -104,12 +104,12 @@ class Twin:
                     assert relative(ours, theirs) < EXACT
                 assert found.moments == {}
 
-    def test_the_gradient_in_evaluation_is_the_references(self) -> None:
+    def test_gradient_in_evaluation_equals_the_reference(self) -> None:
         built, x, start = self.drawn("lstm", "recurrent_batch_norm")
         know_a_population(built.eval(), steps=2)
         assert set(of_both(self.unroll, built, x, start).values()) == {0.0}
 
-    def test_a_population_collected_by_either_is_the_same(self) -> None:
+    def test_population_collected_by_twin_and_reference_is_the_same(self) -> None:
         built, x, start = self.drawn("lstm", "recurrent_batch_norm", {"population": "pass"})
         populations = []
         with torch.no_grad():
@@ -125,15 +125,15 @@ class Twin:
                 assert relative(ours, theirs) < EXACT
 
     @pytest.mark.parametrize("options", [{}, {"input_statistics": "sequence"}], ids=["each step", "all steps"])
-    def test_what_a_pass_left_that_was_broken_off_is_no_moment_of_the_next(self, options: dict[str, Any]) -> None:
+    def test_moments_of_an_interrupted_pass_are_not_counted_in_the_next_pass(self, options: dict[str, Any]) -> None:
         built, x, start = self.drawn("lstm", "recurrent_batch_norm", options)
         expected = self.unroll(built, x, start).moments["norm_x"]
         built.input_term(x + 1, 0)
         assert torch.equal(self.unroll(built, x, start).moments["norm_x"], expected)
 
     @pytest.mark.parametrize("place", ["inside", "both"])
-    def test_over_all_steps_the_bias_may_be_inside(self, place: str) -> None:
-        """A user's own method may have it so; the population's mean does not take it out again."""
+    def test_bias_inside_a_norm_over_all_steps_equals_the_reference(self, place: str) -> None:
+        """A user's own method may put the bias inside. The mean of the population does not cancel the bias."""
         built, x, start = self.drawn("lstm", "sequence_batch_norm")
         built.bias_place = place
         found = of_both(self.unroll, built, x, start)
@@ -145,20 +145,22 @@ class Twin:
 
     @default
     @pytest.mark.parametrize("scale", [1e6, 1e-20, 0.0], ids=str)
-    def test_inputs_of_any_size_and_features_that_are_constant(self, cell: str, method: str, scale: float) -> None:
+    def test_inputs_of_any_size_and_constant_features_equal_the_reference(
+        self, cell: str, method: str, scale: float
+    ) -> None:
         built, x, start = self.drawn(cell, method)
         x = x * scale
         x[..., 0] = scale
         found, expected = (everything(unroll, built, x, start) for unroll in (self.unroll, recurrent.unroll))
-        nothing = 1e-15 if scale > 1 else TINIEST  # of the gradient of a saturated sigmoid e^-80 is left, times inputs
+        nothing = 1e-15 if scale > 1 else TINIEST  # the gradient of a saturated sigmoid is e^-80 times the inputs
         off = differences(found, expected, nothing)
         assert max(off.values()) < 1e-9, off
 
     @default
-    def test_a_state_that_all_examples_share_is_constant_in_float32_too(self, cell: str, method: str) -> None:
+    def test_state_shared_by_all_examples_is_taken_for_constant_in_float32(self, cell: str, method: str) -> None:
         built = cell_of(cell, method, {}, inputs=3, hidden=self.hidden).float()
         x, _ = drawn(built, steps=3, batch=4 * self.batch)
-        x[0] = x[0, :1]  # nor does the first input vary
+        x[0] = x[0, :1]  # the first input is the same for all examples
         start = built.initial_state(4 * self.batch)
         found, expected = (everything(unroll, built, x, start) for unroll in (self.unroll, recurrent.unroll))
         assert max(differences(found, expected).values()) < 2e-4
@@ -167,7 +169,7 @@ class Twin:
                 assert not moments[1, 0].any(), "the variance of the first step"
 
     def rows_that_differ(self, cell: str, by: float) -> tuple[Any, Tensor, Any]:
-        """h of 100, but for one number, and products that cancel."""
+        """Make a cell and a state h of 100 whose products cancel; one number of h differs by ``by``."""
         built = cell_of(cell, "recurrent_batch_norm", {}, inputs=2, hidden=4)
         x, start = drawn(built, steps=1, batch=3)
         with torch.no_grad():
@@ -179,17 +181,17 @@ class Twin:
 
     @pytest.mark.parametrize("cell", ["lstm", "gru"])
     def test_rounding_is_judged_by_the_size_of_the_products(self, cell: str) -> None:
-        """Rows of h that differ by their last place, in products that cancel: the sums differ, but they do not vary."""
-        drawn = self.rows_that_differ(cell, by=2e-14)  # to the next number
+        """Rows of h differ by the last place and their products cancel: this difference counts as rounding."""
+        drawn = self.rows_that_differ(cell, by=2e-14)  # the next float after 100
         found, expected = (everything(unroll, *drawn) for unroll in (self.unroll, recurrent.unroll))
         assert not expected["moments of norm_h"][1].any()
         assert not found["moments of norm_h"][1].any()
-        assert max(differences(found, expected, nothing=1).values()) < EXACT  # of the gain's gradient rounding is left
+        assert max(differences(found, expected, nothing=1).values()) < EXACT  # the gain's gradient is rounding only
 
     @pytest.mark.parametrize("cell", ["lstm", "gru"])
-    def test_what_is_more_than_rounding_varies(self, cell: str) -> None:
+    def test_difference_larger_than_rounding_has_a_variance(self, cell: str) -> None:
         for unroll in (self.unroll, recurrent.unroll):
-            moments = unroll(*self.rows_that_differ(cell, by=2e-12)).moments["norm_h"]  # of 141 numbers in between
+            moments = unroll(*self.rows_that_differ(cell, by=2e-12)).moments["norm_h"]  # 141 floats apart
             assert (moments[1] > 0).all()
 
     @default
@@ -201,7 +203,9 @@ class Twin:
 
     @default
     @pytest.mark.parametrize("scale", [1e6, 1e-20], ids=str)
-    def test_inputs_of_any_size_in_float32_as_runs_have_it(self, cell: str, method: str, scale: float) -> None:
+    def test_inputs_of_any_size_in_float32_are_as_accurate_as_eager_torch(
+        self, cell: str, method: str, scale: float
+    ) -> None:
         built, x, start = self.drawn(cell, method)
         x = x * scale
         exact = everything(recurrent.unroll, built, x, start)
@@ -224,7 +228,7 @@ class Twin:
             assert torch.equal(tensor, second[name]), name
 
     @default
-    def test_a_sequence_in_two_parts_is_the_same(self, cell: str, method: str) -> None:
+    def test_sequence_in_two_parts_gives_the_same_outputs(self, cell: str, method: str) -> None:
         built, x, start = self.drawn(cell, method)
         with torch.no_grad():
             whole = self.unroll(built, x, start)
@@ -233,7 +237,7 @@ class Twin:
         assert relative(torch.cat([first.y, second.y]), whole.y) < EXACT
 
     @default
-    def test_inputs_that_lie_in_another_order(self, cell: str, method: str) -> None:
+    def test_inputs_that_are_not_contiguous_give_the_same_results(self, cell: str, method: str) -> None:
         built, x, start = self.drawn(cell, method)
         strange = x.permute(2, 1, 0).contiguous().permute(2, 1, 0)
         assert not strange.is_contiguous()
@@ -241,7 +245,7 @@ class Twin:
         assert max(differences(found, expected).values()) < EXACT
 
     @default
-    def test_what_is_not_a_number_comes_out_as_none(self, cell: str, method: str) -> None:
+    def test_nan_in_the_inputs_gives_nan_in_the_outputs(self, cell: str, method: str) -> None:
         built, x, start = self.drawn(cell, method)
         x[1, 2, 1] = torch.nan
         y = self.unroll(built, x, start).y
@@ -250,7 +254,7 @@ class Twin:
         others = [b for b in range(self.batch) if b != 2]
         assert y[:, others].isfinite().all() == (method != "recurrent_batch_norm")
 
-    def test_what_does_not_fit_together_is_refused_as_by_the_reference(self) -> None:
+    def test_shapes_that_do_not_fit_are_refused_with_the_message_of_the_reference(self) -> None:
         built, x, start = self.drawn("lstm", "layer_norm")
         wide, small = torch.cat([x, x], 2), type(start)(*[part[:1] for part in start])
         for arguments in ((wide, start), (x[:, :0], start), (x, small, 0, torch.ones(1, 1, dtype=torch.bool))):
@@ -260,8 +264,8 @@ class Twin:
                 self.unroll(built, *arguments)
 
     @pytest.mark.parametrize("at", ["cell", "norm_h", "norm_c"])
-    def test_a_subclass_may_compute_something_else_and_runs_by_the_reference(self, at: str) -> None:
-        """Weights with a parametrization do so, too: torch makes a subclass of the cell's class for them."""
+    def test_subclass_runs_by_the_reference(self, at: str) -> None:
+        """A cell with parametrized weights is a subclass, too: torch makes it."""
         built, x, start = self.drawn("lstm", "layer_norm")
         before = self.unroll(built, x, start).y
         module = built if at == "cell" else getattr(built, at)
@@ -281,7 +285,7 @@ class Twin:
         assert relative(y, before) > 0.01
 
     @pytest.mark.parametrize("cell", CELLS)
-    def test_only_the_end_or_only_the_outputs_are_used(self, cell: str) -> None:
+    def test_gradients_are_right_if_only_the_end_or_only_the_outputs_are_used(self, cell: str) -> None:
         built, x, start = self.drawn(cell, "layer_norm")
         for loss in (lambda done: done.y.sum(), lambda done: sum(part.sum() for part in done.end)):
             grads = []
@@ -291,8 +295,8 @@ class Twin:
                 grads.append(built.weight_hh.grad)
             assert relative(*grads) < EXACT
 
-    def test_without_norm_too_what_the_output_reads_may_be_carried_on(self) -> None:
-        """The cell and its bias, as a method of one's own may have it."""
+    def test_normalized_cell_can_be_carried_without_a_norm(self) -> None:
+        """A user's own method may carry the cell with its bias."""
         built, x, start = self.drawn("lstm", "none")
         built.carries_normalized_cell = True
         found = of_both(self.unroll, built, x, start)
@@ -304,7 +308,7 @@ class Twin:
         with pytest.raises(RuntimeError, match=r"set training\.kernel to reference"):
             torch.autograd.grad(loss, built.weight_hh, create_graph=True)
 
-    def test_backward_may_run_again_where_the_graph_is_kept(self) -> None:
+    def test_backward_runs_twice_with_a_retained_graph(self) -> None:
         built, x, start = self.drawn("lstm", "layer_norm")
         loss = self.unroll(built, x, start).y.square().sum()
         once, again = (torch.autograd.grad(loss, built.weight_hh, retain_graph=True)[0] for _ in range(2))
@@ -312,7 +316,9 @@ class Twin:
 
     @pytest.mark.parametrize("bidirectional", [False, True], ids=["forwards", "both ways"])
     @default
-    def test_networks_of_layers_and_directions_with_lengths(self, cell: str, method: str, bidirectional: bool) -> None:
+    def test_networks_with_layers_directions_and_lengths_equal_the_reference(
+        self, cell: str, method: str, bidirectional: bool
+    ) -> None:
         options = CELLS[cell].model_validate(
             {"hidden_size": self.hidden, "num_layers": 2, "bidirectional": bidirectional}
         )

@@ -1,4 +1,4 @@
-"""Gradients beside finite differences."""
+"""Comparison of gradients with finite differences."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ STEP = 1e-6
 
 
 def check_gradients(model: nn.Module, loss: Callable[[], Tensor], rel: float, abs_: float) -> None:
-    """Check the gradient of one number in the middle of every parameter of a float64 model."""
+    """Check the gradient of the middle number of every parameter of a float64 model."""
     torch.autograd.backward(loss())
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name

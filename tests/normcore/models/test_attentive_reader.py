@@ -44,7 +44,7 @@ def reader(variant: str = "LSTM", options: AttentiveReaderModel = SMALL, words: 
 
 
 def lively(variant: str, options: AttentiveReaderModel = SMALL) -> AttentiveReader:
-    """Reader in float64, with weights that are far from 0."""
+    """Build a reader in float64 with weights that are far from 0."""
     model = reader(variant, options).double()
     random = torch.Generator().manual_seed(1)
     for parameter in model.parameters():
@@ -60,7 +60,7 @@ def padded(words: Words, more: int) -> Words:
     return words._replace(codes=functional.pad(words.codes, (0, 0, 0, more), value=8))
 
 
-# What a model computes, again in numpy: T steps, B examples, H units.
+# The computation of the model once more in numpy: T steps, B examples, H units.
 
 
 def standardized(a: Array, axes: int | tuple[int, ...], eps: float, where: Any = True) -> Array:
@@ -70,8 +70,8 @@ def standardized(a: Array, axes: int | tuple[int, ...], eps: float, where: Any =
 
 
 def norms_of(variant: str, p: Mapping[str, Array], there: Array) -> dict[str, Any]:
-    """Norms at ``norm_x`` (T, B, 4H), at ``norm_h`` and ``norm_c`` (B, ...), and around the attention (B, H); and
-    the place of the bias.
+    """Norms by place: ``norm_x`` (T, B, 4H), ``norm_h`` and ``norm_c`` (B, ...), and ``layer`` (B, H) around the
+    attention. ``bias`` is the place of the bias.
     """
 
     def affine(name: str, a: Array) -> Array:
@@ -106,7 +106,7 @@ def sigmoid(a: Array) -> Array:
 
 
 def lstm(p: Mapping[str, Array], name: str, norms: Any, x: Array, there: Array) -> tuple[Array, Array]:
-    """States (T, B, H), and those at each sequence's end; in the padding the last one stays."""
+    """Compute the states (T, B, H) and the state at the end of each sequence. Padding repeats the last state."""
     inside = p[f"{name}.bias"] if norms["bias"] == "both" else 0
     term = norms["norm_x"](f"{name}.norm_x", x @ p[f"{name}.weight_ih"].T + inside) + p[f"{name}.bias"]
     h = np.repeat(p[f"{name}.h0"][None], x.shape[1], 0)
@@ -122,7 +122,7 @@ def lstm(p: Mapping[str, Array], name: str, norms: Any, x: Array, there: Array) 
 
 
 def turned(x: Array, there: Array) -> Array:
-    """Backwards, the padding staying behind."""
+    """Reverse each sequence, and leave the padding behind it."""
     found = x.copy()
     for b, length in enumerate(there.sum(0)):
         found[:length, b] = x[:length, b][::-1]
@@ -162,7 +162,7 @@ def logits(model: AttentiveReader, variant: str, text: Words, question: Words) -
 
 @pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "both_directions"])
 @each_variant
-def test_it_computes_the_papers_equations(variant: str, bidirectional: bool) -> None:
+def test_reader_computes_the_equations_of_the_papers(variant: str, bidirectional: bool) -> None:
     model = lively(variant, SMALL.model_copy(update={"bidirectional": bidirectional}))
     text, question = words_of(), words_of(QUESTIONS)
     with torch.no_grad():
@@ -171,7 +171,7 @@ def test_it_computes_the_papers_equations(variant: str, bidirectional: bool) -> 
 
 
 @each_variant
-def test_gradients_are_those_of_finite_differences(variant: str) -> None:
+def test_gradients_agree_with_finite_differences(variant: str) -> None:
     model, answers = lively(variant), torch.tensor([2, 3, 5])
 
     def loss() -> Tensor:
@@ -185,11 +185,11 @@ def test_gradients_are_those_of_finite_differences(variant: str) -> None:
     [
         ("LSTM", 0),
         ("LN-LSTM", 2 * (2 * 8 * 240 + 2 * 240)),  # gains and shifts of both terms and of the cell
-        ("BN-everywhere", 2 * (2 * 4 * 240 + 2 * 240) + 5 * 2 * 240),  # of these terms gains alone
+        ("BN-everywhere", 2 * (2 * 4 * 240 + 2 * 240) + 5 * 2 * 240),  # the two terms have gains only
     ],
 )
-def test_its_parameters_are_as_many_as_the_papers(variant: str, more: int) -> None:
-    """The authors' code has the LSTMs' biases twice."""
+def test_number_of_parameters_equals_the_papers(variant: str, more: int) -> None:
+    """The authors' code has two biases in each LSTM."""
     options = AttentiveReaderModel()
     with torch.device("meta"):
         parameters = sum(p.numel() for p in reader(variant, options, 65_830).parameters())
@@ -198,7 +198,7 @@ def test_its_parameters_are_as_many_as_the_papers(variant: str, more: int) -> No
         assert options.cost(65_830, 1, 1).parameters == parameters
 
 
-def test_attention_is_shared_out_among_the_words_that_are_there() -> None:
+def test_attention_sums_to_1_over_the_words_without_padding() -> None:
     model = lively("BN-everywhere")
     with torch.no_grad():
         alpha = model.attention(words_of(), words_of(QUESTIONS))
@@ -208,7 +208,7 @@ def test_attention_is_shared_out_among_the_words_that_are_there() -> None:
 
 
 @each_variant
-def test_7_padding_changes_nothing_but_where_batch_norm_is_everywhere(variant: str) -> None:
+def test_7_padding_changes_the_result_only_with_batch_norm_everywhere(variant: str) -> None:
     model = lively(variant)
     question = words_of(QUESTIONS)
     with torch.no_grad():
@@ -221,8 +221,8 @@ def test_7_padding_changes_nothing_but_where_batch_norm_is_everywhere(variant: s
 
 
 @pytest.mark.parametrize(("variant", "sees"), [("BN-LSTM", True), ("BN-e*", False)])
-def test_what_the_padding_holds_is_seen_by_statistics_of_each_step_alone(variant: str, sees: bool) -> None:
-    """Zeros or the text again: the input's statistics over all steps leave the padding out."""
+def test_content_of_the_padding_changes_only_statistics_of_single_steps(variant: str, sees: bool) -> None:
+    """The padding is zeros or the text again. Input statistics over all steps leave the padding out."""
     inputs = []
     for padding in ("zeros", "cyclic"):
         model = lively(variant, SMALL.model_copy(update={"padding": padding}))
@@ -234,8 +234,8 @@ def test_what_the_padding_holds_is_seen_by_statistics_of_each_step_alone(variant
     assert torch.allclose(inputs[0][there], inputs[1][there], rtol=1e-12) is not sees
 
 
-def test_what_is_drawn_at_first() -> None:
-    """Square blocks are 0.05 times an orthogonal matrix, others uniform; biases are 0, the forget gates', too."""
+def test_initial_weights_are_orthogonal_or_uniform_and_biases_are_0() -> None:
+    """Square blocks are 0.05 times an orthogonal matrix, other blocks are uniform. All biases are 0."""
     model: Any = reader(options=AttentiveReaderModel(hidden_size=20, embedding_size=12, dropout=0), words=50)
     squares = [model.similarity.weight, *model.text.cells[0].weight_hh.chunk(4)]
     for square in squares:
@@ -249,7 +249,7 @@ def test_what_is_drawn_at_first() -> None:
     assert not torch.equal(*squares[1:3])
 
 
-def test_repeated_weights_are_alike_where_their_shapes_are() -> None:
+def test_repeated_weights_are_equal_for_equal_shapes() -> None:
     options = AttentiveReaderModel(hidden_size=6, embedding_size=4, weights="repeated")
     model: Any = reader(options=options)
     first = model.similarity.weight
@@ -261,14 +261,14 @@ def test_repeated_weights_are_alike_where_their_shapes_are() -> None:
 
 
 def test_repeated_weights_of_words_and_of_the_readout_differ() -> None:
-    """One factor is V x H and the other H x V."""
+    """One matrix is V x H and the other is H x V."""
     options = AttentiveReaderModel(hidden_size=6, embedding_size=6, weights="repeated")
     model: Any = reader(options=options)
     assert model.output.weight.shape == model.embedding.weight.shape
     assert not torch.equal(model.output.weight, model.embedding.weight)
 
 
-def test_a_norm_takes_no_bias_of_the_attention_out() -> None:
+def test_biases_of_the_attention_have_gradients_beside_batch_norm() -> None:
     model: Any = lively("BN-everywhere")
     model(words_of(), words_of(QUESTIONS)).square().sum().backward()
     for linear in (model.attend_question, model.answer_question):
@@ -276,7 +276,7 @@ def test_a_norm_takes_no_bias_of_the_attention_out() -> None:
 
 
 def test_the_readouts_weights_start_small_or_with_a_deviation_of_1() -> None:
-    """The authors' code has these weights: the smaller, the more words there are."""
+    """Initial weights are smaller for a larger vocabulary, as in the authors' code."""
     words, bound = 900, math.sqrt(6 / (900 + 6 + 1))
     small, usual = (
         reader(options=AttentiveReaderModel(hidden_size=6, embedding_size=4, readout=how), words=words)
@@ -288,7 +288,7 @@ def test_the_readouts_weights_start_small_or_with_a_deviation_of_1() -> None:
     assert usual.embedding.weight.abs().max() <= math.sqrt(6 / (900 + 4 + 1)), "the others are as they were"
 
 
-def test_a_normal_readout_repeats_no_other_matrix() -> None:
+def test_normal_readout_leaves_other_repeated_matrices_unchanged() -> None:
     options = AttentiveReaderModel(hidden_size=6, embedding_size=6, weights="repeated", readout="normal")
     model = reader(options=options, words=900)
     assert abs(model.output.weight.std() - 1) < 0.05
@@ -296,5 +296,5 @@ def test_a_normal_readout_repeats_no_other_matrix() -> None:
 
 
 @pytest.mark.parametrize(("variant", "count"), [("BN-LSTM", 6), ("BN-everywhere", 11), ("LN-LSTM", 0)])
-def test_batch_norms_stand_in_the_lstms_or_everywhere(variant: str, count: int) -> None:
+def test_number_of_batch_norms_depends_on_the_variant(variant: str, count: int) -> None:
     assert sum(isinstance(module, BatchStatistics) for module in reader(variant).modules()) == count

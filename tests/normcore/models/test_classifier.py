@@ -1,4 +1,4 @@
-"""A classifier's readout sees a state that has read everything."""
+"""The readout of a classifier reads a state that depends on all inputs."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ LENGTH = 2 * EVALUATION_STEPS + 3
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("changed", [0, 8])
-def test_the_first_and_the_last_input_both_reach_every_half_of_the_readout(bidirectional: bool, changed: int) -> None:
+def test_both_halves_of_the_readout_depend_on_the_first_and_the_last_input(bidirectional: bool, changed: int) -> None:
     torch.manual_seed(0)
     model = SequenceClassifier(recurrent("rnn", 1, 4, bidirectional=bidirectional), 3).double()
     x = torch.randn(9, 2, 1, dtype=torch.float64)
@@ -27,7 +27,7 @@ def test_the_first_and_the_last_input_both_reach_every_half_of_the_readout(bidir
 
 
 @pytest.mark.parametrize("gradient", [True, False])
-def test_both_ways_it_reads_the_last_layers_forward_state_at_the_end_and_backward_state_at_the_start(
+def test_bidirectional_readout_uses_the_last_forward_and_the_first_backward_state(
     gradient: bool,
 ) -> None:
     torch.manual_seed(0)
@@ -49,14 +49,14 @@ def test_reading_in_pieces_without_a_gradient_gives_the_same_logits() -> None:
     torch.testing.assert_close(in_pieces, model(x), rtol=0, atol=1e-14)
 
 
-def test_the_readout_begins_orthogonal_and_without_bias() -> None:
+def test_readout_starts_orthogonal_with_a_bias_of_zero() -> None:
     readout = SequenceClassifier(recurrent("rnn", 1, 20), 10).readout
     torch.testing.assert_close(readout.weight @ readout.weight.T, torch.eye(10))
     assert readout.bias.tolist() == [0.0] * 10
 
 
-def test_where_statistics_run_over_time_examples_come_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five thousand whole sequences at once would not fit into memory."""
+def test_examples_are_evaluated_in_groups_for_statistics_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five thousand sequences at once would not fit into memory."""
     monkeypatch.setattr("normcore.models.classifier.EVALUATION_EXAMPLES", 3)
     torch.manual_seed(0)
     model = SequenceClassifier(recurrent("lstm", 2, 5, norm={"method": "sequence_batch_norm"}), 4).eval()

@@ -1,4 +1,4 @@
-"""Contract of models: a method changes something at every place where it can stand."""
+"""Contract of models: a method has an effect at every place where it can stand."""
 
 import json
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def options_of(model: str) -> Model:
 
 
 def at(method: str, place: Place, model: Model) -> Method | None:
-    """The method at this place alone, if it can be chosen; None if it does not go with the model."""
+    """Options of the method at this place only, if the place can be chosen; None if they do not fit the model."""
     kind = METHODS[method]
     sites = {"sites": (place,)} if "sites" in kind.model_fields else {}
     groups = {"groups": 3} if "groups" in kind.model_fields else {}
@@ -78,8 +78,8 @@ PLACED = [
 
 
 @pytest.mark.parametrize(("method", "model", "place"), PLACED)
-def test_a_method_changes_a_model_wherever_it_stands(method: str, model: str, place: Place) -> None:
-    """Changes are parameters: numbers of the method's own, or matrices in another parametrization."""
+def test_method_changes_a_model_at_every_place(method: str, model: str, place: Place) -> None:
+    """The change is seen in the parameters: the method adds some, or parametrizes matrices."""
     options = options_of(model)
     norm = at(method, place, options)
     assert norm is not None
@@ -94,7 +94,7 @@ def test_every_model_and_method_is_tried() -> None:
 
 @pytest.mark.parametrize("model", [model for model in OTHERS if options_of(model).places == {"layer", "output"}])
 def test_every_matrix_of_layers_is_parametrized(model: str) -> None:
-    """A layer that does not ask for it would train without the method, and others would hide it."""
+    """A layer that forgets ``parametrize`` would train without the method, and other layers would hide that."""
     asked: list[str] = []
 
     class Asking(Build):

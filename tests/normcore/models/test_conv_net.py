@@ -1,4 +1,4 @@
-"""The convolutional network has the shapes and the parameters of its paper's table, and computes its equations."""
+"""The convolutional network has the shapes and parameters of the paper's table, and computes the equations."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ def test_the_shapes_of_every_layer_are_those_of_the_table() -> None:
 
 
 def convolved(x: Numbers, weight: Numbers, padding: int) -> Numbers:
-    """(B, C, H, W) * (O, C, k, k), sum by sum."""
+    """Convolve x (B, C, H, W) with a weight (O, C, k, k), one sum at a time."""
     x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
     k = weight.shape[2]
     rows, columns = x.shape[2] - k + 1, x.shape[3] - k + 1
@@ -126,7 +126,7 @@ FORMULAS: list[tuple[Method, Any]] = [
 
 
 @pytest.mark.parametrize(("norm", "formula"), FORMULAS)
-def test_the_forward_pass_is_that_of_the_equations(norm: Method, formula: Any) -> None:
+def test_forward_pass_computes_the_equations(norm: Method, formula: Any) -> None:
     model = network(norm)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -182,11 +182,11 @@ def test_initialization_from_data_gives_every_channel_mean_0_and_variance_1() ->
         np.testing.assert_allclose(a.var(axes), 1, rtol=1e-11)
 
 
-# -- what is drawn in training alone ---------------------------------------------------------------
+# -- dropout and noise, in training only -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("option", [{"dropout": 0.5}, {"input_noise": 0.15}])
-def test_dropout_and_noise_are_training_s(option: dict[str, float]) -> None:
+def test_dropout_and_noise_act_only_in_training(option: dict[str, float]) -> None:
     options = SMALL.model_copy(update=option)
     model, plain = network(method("none"), options), network(method("none"))
     x = images()

@@ -1,4 +1,4 @@
-"""DRAW computes the equations of Gregor et al. 2015, with those of LN section 6.4 in its cells."""
+"""DRAW computes the equations of Gregor et al. 2015, and its cells compute those of LN section 6.4."""
 
 import math
 from typing import Any
@@ -29,7 +29,7 @@ def draw(method: str = "none", options: DrawModel = SMALL, side: int = SIDE, dev
 
 
 def lively(model: Draw) -> Draw:
-    """DRAW in float64, with weights large enough for every part to matter."""
+    """Convert DRAW to float64, with weights large enough for every part to matter."""
     torch.manual_seed(1)
     for name, parameter in model.double().named_parameters():
         if not name.endswith("norm_c.weight"):
@@ -50,7 +50,7 @@ def sigmoid(a: np.ndarray) -> Any:
 
 
 def lstm(parameters: dict[str, np.ndarray], name: str, x: np.ndarray, h: np.ndarray, c: np.ndarray) -> Any:
-    """LN Eq. 29-31: normalized, if at all, where the cell is read out."""
+    """Compute one LSTM step, LN Eq. 29-31. Only the read-out of the cell is normalized, if anything is."""
     own = {key.removeprefix(f"{name}."): value for key, value in parameters.items() if key.startswith(f"{name}.")}
     i, f, g, o = np.split(own["weight_ih"] @ x + own["weight_hh"] @ h + own["bias"], 4)
     c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
@@ -61,7 +61,7 @@ def lstm(parameters: dict[str, np.ndarray], name: str, x: np.ndarray, h: np.ndar
 
 
 def written(model: Draw, image: np.ndarray, epsilon: np.ndarray) -> tuple[np.ndarray, float]:
-    """The canvas and the nats of one image."""
+    """Compute the canvas of one image, and the nats of its latent numbers."""
     p = {name: parameter.detach().numpy() for name, parameter in model.named_parameters()}
 
     def linear(name: str, h: np.ndarray) -> Any:
@@ -86,7 +86,7 @@ def written(model: Draw, image: np.ndarray, epsilon: np.ndarray) -> tuple[np.nda
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm"])
-def test_it_computes_the_papers_equations(method: str) -> None:
+def test_model_computes_the_equations_of_the_papers(method: str) -> None:
     model = lively(draw(method))
     x, epsilon = images(), noise(model)
     drawn = model(x, epsilon)
@@ -97,7 +97,7 @@ def test_it_computes_the_papers_equations(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_gradients_are_those_of_finite_differences(method: str) -> None:
+def test_gradients_agree_with_finite_differences(method: str) -> None:
     model = lively(draw(method))
     x, epsilon = images(), noise(model)
 
@@ -110,7 +110,7 @@ def test_gradients_are_those_of_finite_differences(method: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "count"), [("none", 959_467), ("layer_norm", 959_467 + 1_024)])
-def test_its_parameters_are_as_many_as_the_papers(method: str, count: int) -> None:
+def test_number_of_parameters_equals_the_papers(method: str, count: int) -> None:
     options = DrawModel()
     with torch.device("meta"):
         parameters = sum(p.numel() for p in draw(method, options, side=28, device="meta").parameters())
@@ -119,7 +119,7 @@ def test_its_parameters_are_as_many_as_the_papers(method: str, count: int) -> No
         assert options.cost(28).parameters == count
 
 
-def test_an_untrained_canvas_costs_ln_2_a_pixel_and_latent_numbers_of_the_prior_nothing() -> None:
+def test_empty_canvas_costs_ln_2_per_pixel_and_latent_numbers_of_the_prior_cost_0() -> None:
     model = draw(side=28).double()
     for layer in (model.patch, model.mean, model.log_deviation):
         torch.nn.init.zeros_(layer.weight)
@@ -130,8 +130,8 @@ def test_an_untrained_canvas_costs_ln_2_a_pixel_and_latent_numbers_of_the_prior_
     np.testing.assert_allclose(cost.detach().numpy(), 784 * math.log(2), rtol=1e-12)
 
 
-def test_generating_decodes_what_it_is_given() -> None:
-    """Encoding with the same latent numbers gives the same."""
+def test_generation_decodes_the_given_latent_numbers() -> None:
+    """Encoding an image with the same latent numbers gives the same canvas."""
     model = lively(draw())
     with torch.no_grad():
         for layer in (model.mean, model.log_deviation):
@@ -142,7 +142,7 @@ def test_generating_decodes_what_it_is_given() -> None:
     torch.testing.assert_close(last, model(images(), epsilon).canvas.detach(), rtol=0, atol=1e-12)
 
 
-def test_noise_is_drawn_anew_unless_it_is_given() -> None:
+def test_noise_is_drawn_anew_unless_given() -> None:
     model = lively(draw())
     x = images()
     assert not torch.equal(model(x).canvas, model(x).canvas)
@@ -153,7 +153,7 @@ def test_noise_is_drawn_anew_unless_it_is_given() -> None:
 
 
 def test_batch_norm_has_statistics_for_every_glimpse() -> None:
-    """Both cells' norms take in each step of a pass, and evaluation by them gives what training gave."""
+    """The norms of both cells record every step of a pass. Evaluation with these statistics equals training."""
     model = lively(draw("recurrent_batch_norm"))
     x, epsilon = images(), noise(model)
     trained = model.train()(x, epsilon)
@@ -165,7 +165,7 @@ def test_batch_norm_has_statistics_for_every_glimpse() -> None:
     torch.testing.assert_close(evaluated.canvas, trained.canvas, rtol=1e-9, atol=1e-9)
 
 
-def test_a_method_over_whole_sequences_has_no_place() -> None:
+def test_method_over_whole_sequences_is_refused() -> None:
     misfit = METHODS["sequence_batch_norm"].model_validate({"method": "sequence_batch_norm"}).misfit(SMALL)
     assert misfit is not None
     assert misfit.field == "method"

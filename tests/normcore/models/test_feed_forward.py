@@ -1,4 +1,4 @@
-"""The feed-forward network computes its equations, and has as many parameters as they say."""
+"""The feed-forward network computes its equations, and has the number of parameters that follows from them."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def network(norm: Method, hidden: tuple[int, ...] = HIDDEN, inputs: int = INPUTS
     torch.manual_seed(0)
     build = Build(spec.FeedForward(hidden_sizes=hidden), norm, "auto", CPU, torch.float64)
     model = FeedForward(build, spec.FeedForward(hidden_sizes=hidden), inputs, classes).double()
-    with torch.no_grad():  # gains, shifts and biases that do something
+    with torch.no_grad():  # random gains, shifts and biases, so that they have an effect
         for name, parameter in model.named_parameters():
             if parameter.dim() == 1:
                 parameter.add_(torch.randn(parameter.shape, dtype=torch.float64) / 3)
@@ -65,7 +65,7 @@ def batch_norm(a: Numbers, gain: Numbers, shift: Numbers, ddof: int = 0) -> Numb
 
 
 def expected(x: Numbers, given: dict[str, Numbers], norm: Any, layers: tuple[str, ...]) -> Numbers:
-    """The equations, with ``norm`` at these layers."""
+    """Compute the equations with ``norm`` at these layers."""
     for layer in ("layers.0", "layers.1", "output"):
         x = linear(x, given, layer)
         if layer in layers:
@@ -88,9 +88,7 @@ CASES: list[tuple[Method, Any, tuple[str, ...], int]] = [
 
 
 @pytest.mark.parametrize(("norm", "formula", "layers", "batch"), CASES)
-def test_the_forward_pass_is_that_of_the_equations(
-    norm: Method, formula: Any, layers: tuple[str, ...], batch: int
-) -> None:
+def test_forward_pass_computes_the_equations(norm: Method, formula: Any, layers: tuple[str, ...], batch: int) -> None:
     model = network(norm)
     given = numbers(model)
     for layer in ALL:
@@ -114,7 +112,7 @@ def test_the_forward_pass_is_that_of_the_equations(
     ids=["rms_norm", "simple layer_norm"],
 )
 def test_the_bias_of_a_norm_without_a_shift_is_added_after_it(norm: Method, normalize: Any) -> None:
-    """a = norm(W x) + b: the norm must not see b, of whose size it would take account."""
+    """The equation is a = norm(W x) + b. With b inside, the norm would depend on the size of b."""
     model = network(norm)
     given, x = numbers(model), inputs().numpy()
     for layer in HIDDEN_ONLY:
@@ -125,7 +123,7 @@ def test_the_bias_of_a_norm_without_a_shift_is_added_after_it(norm: Method, norm
         np.testing.assert_allclose(model(inputs()).numpy(), linear(x, given, "output"), rtol=1e-11, atol=1e-12)
 
 
-def test_in_use_batch_norm_has_the_populations_statistics() -> None:
+def test_batch_norm_uses_population_statistics_in_evaluation() -> None:
     model = network(method("batch_norm"))
     seen = [inputs(5), 2 * inputs(9) + 1]
     with torch.no_grad(), population_statistics(model.eval()):
@@ -136,7 +134,7 @@ def test_in_use_batch_norm_has_the_populations_statistics() -> None:
     for layer in HIDDEN_ONLY:
         gain, shift = given[f"{layer}.norm.weight"], given[f"{layer}.norm.bias"]
         summed = [linear(batch, given, layer) for batch in before]
-        mean = np.mean([a.mean(0) for a in summed], axis=0)  # batches count alike, whatever their size
+        mean = np.mean([a.mean(0) for a in summed], axis=0)  # batches of any size have equal weight
         var = np.mean([a.var(0) for a in summed], axis=0)
         before = [np.maximum(batch_norm(a, gain, shift), 0) for a in summed]
         x = np.maximum(gain * (linear(x, given, layer) - mean) / np.sqrt(var + EPS) + shift, 0)
@@ -146,7 +144,7 @@ def test_in_use_batch_norm_has_the_populations_statistics() -> None:
 
 @pytest.mark.parametrize("mean_only", [False, True])
 def test_after_initialization_from_data_all_summed_inputs_have_mean_0_and_variance_1(mean_only: bool) -> None:
-    """Salimans and Kingma 2016, Eq. 5-6, at every layer, given what the layers below it then give."""
+    """Salimans and Kingma 2016, Eq. 5-6, hold at every layer, after the layers below have been initialized."""
     norm = method("weight_norm", mean_only_batch_norm=mean_only)
     assert norm.initializes_from_data
     torch.manual_seed(0)
@@ -172,23 +170,23 @@ def test_after_initialization_from_data_all_summed_inputs_have_mean_0_and_varian
 
 COUNTS: list[tuple[Method, int]] = [
     (method("none"), UNNORMALIZED),
-    (method("layer_norm"), UNNORMALIZED + 2000),  # gain and shift of 2 x 1000 units, for as many biases
+    (method("layer_norm"), UNNORMALIZED + 2000),  # gain and shift of 2 x 1000 units replace their biases
     (method("layer_norm", sites=["layer", "output"]), UNNORMALIZED + 2010),
-    (method("layer_norm", affine=False), UNNORMALIZED),  # the biases stay
+    (method("layer_norm", affine=False), UNNORMALIZED),  # with the biases
     (method("batch_norm"), UNNORMALIZED + 2000),
     (method("batch_norm", sites=["layer", "output"]), UNNORMALIZED + 2010),
     (method("batch_renorm"), UNNORMALIZED + 2000),
     (method("group_norm", groups=8), UNNORMALIZED + 2000),
-    (method("rms_norm"), UNNORMALIZED + 2000),  # a gain, and the bias stays
-    (method("dynamic_tanh"), UNNORMALIZED + 2002),  # and one alpha a layer
-    (method("weight_norm"), UNNORMALIZED + 2010),  # a length for each row, of the output layer, too
-    (method("weight_norm", mean_only_batch_norm=True), UNNORMALIZED + 2010),  # its shift is the bias
+    (method("rms_norm"), UNNORMALIZED + 2000),  # gains, with the biases
+    (method("dynamic_tanh"), UNNORMALIZED + 2002),  # gains, biases and one alpha per layer
+    (method("weight_norm"), UNNORMALIZED + 2010),  # a length for each row, also of the output layer
+    (method("weight_norm", mean_only_batch_norm=True), UNNORMALIZED + 2010),  # the shift is the bias
 ]
 
 
 @pytest.mark.parametrize(("norm", "count"), COUNTS)
 def test_the_paper_s_network_has_as_many_parameters_as_its_equations(norm: Method, count: int) -> None:
-    """784-1000-1000-10 of LN section 6.6: 1,796,010 without normalization."""
+    """The network 784-1000-1000-10 of LN section 6.6 has 1,796,010 parameters without normalization."""
     assert UNNORMALIZED == 1_796_010
     options = spec.FeedForward()
     with torch.device("meta"):
@@ -196,7 +194,7 @@ def test_the_paper_s_network_has_as_many_parameters_as_its_equations(norm: Metho
     assert sum(p.numel() for p in model.parameters()) == count
 
 
-def test_weights_start_as_he_et_al_say_and_biases_at_0() -> None:
+def test_weights_start_as_in_he_et_al_and_biases_at_0() -> None:
     torch.manual_seed(0)
     options = spec.FeedForward(hidden_sizes=(400,))
     model = FeedForward(Build(options, method("none"), "auto", CPU, torch.float32), options, 500, 300)

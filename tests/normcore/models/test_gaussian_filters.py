@@ -1,4 +1,4 @@
-"""A grid of filters is where its five numbers put it, as Gregor et al. 2015, section 3.2, say."""
+"""Five numbers place a grid of filters, as in Gregor et al. 2015, section 3.2."""
 
 import math
 
@@ -14,7 +14,7 @@ NUMBERS = RANDOM.uniform(-0.7, 0.7, (2, 5))
 
 
 def written_out(numbers: np.ndarray, side: int, size: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """F_X and F_Y (N, S) and gamma of one image, one element at a time."""
+    """Compute F_X and F_Y (N, S) and gamma of one image, one element at a time."""
     x, y, log_variance, log_stride, log_intensity = numbers
     stride = (side - 1) / (size - 1) * math.exp(log_stride)
     banks = []
@@ -40,7 +40,7 @@ def test_reading_multiplies_by_both_banks() -> None:
             np.testing.assert_allclose(patches[b, channel], expected, rtol=1e-12)
 
 
-def test_writing_is_the_other_way_round() -> None:
+def test_writing_multiplies_by_both_transposed_banks() -> None:
     patch = RANDOM.uniform(size=(2, SIZE, SIZE))
     painted = write(torch.from_numpy(patch), Attention.of(torch.from_numpy(NUMBERS), SIDE, SIZE), SIDE).numpy()
     for b in range(2):
@@ -49,7 +49,7 @@ def test_writing_is_the_other_way_round() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_zeros_lay_the_grid_over_the_whole_image(size: int) -> None:
+def test_parameters_of_zero_put_the_grid_over_the_whole_image(size: int) -> None:
     at = Attention.of(torch.zeros(1, 5, dtype=torch.float64), 28, size)
     assert at.x.item() == at.y.item() == 14.5
     assert at.stride.item() == pytest.approx(27 / (size - 1))
@@ -58,13 +58,13 @@ def test_zeros_lay_the_grid_over_the_whole_image(size: int) -> None:
     np.testing.assert_allclose(peaks.numpy(), np.linspace(1, 28, size), atol=0.5)
 
 
-def test_one_filter_needs_no_stride() -> None:
+def test_single_filter_works_without_a_stride() -> None:
     at = Attention.of(torch.zeros(1, 5, dtype=torch.float64), 28, 1)
     assert filters(at.x, at.stride, at.variance, 1, 28)[0, 0].argmax() in (13, 14)
 
 
 @pytest.mark.parametrize("far", [-50.0, 50.0])
-def test_a_grid_far_outside_the_image_makes_no_nan(far: float) -> None:
+def test_grid_far_outside_the_image_gives_no_nan(far: float) -> None:
     numbers = torch.tensor([[far, far, -5.0, 0.0, 0.0]], requires_grad=True)
     at = Attention.of(numbers, SIDE, SIZE)
     patch = read(torch.ones(1, 1, SIDE, SIDE), at, SIZE)
@@ -77,9 +77,7 @@ def test_a_grid_far_outside_the_image_makes_no_nan(far: float) -> None:
 @pytest.mark.parametrize(
     ("log_variance", "log_stride"), [(-200.0, 0.0), (0.0, 100.0), (-200.0, 100.0), (200.0, -200.0)]
 )
-def test_filters_of_any_width_and_stride_are_numbers_and_so_are_their_gradients(
-    log_variance: float, log_stride: float
-) -> None:
+def test_filters_of_any_width_and_stride_and_their_gradients_are_finite(log_variance: float, log_stride: float) -> None:
     numbers = torch.tensor([[0.3, -2.0, log_variance, log_stride, 0.0]], requires_grad=True)
     images = torch.rand(1, 1, 28, 28, generator=torch.Generator().manual_seed(0))
     patch = read(images, Attention.of(numbers, 28, 5), 5)
@@ -94,7 +92,7 @@ def test_a_filter_that_is_too_narrow_sees_one_pixel() -> None:
 
 
 @pytest.mark.parametrize("log_intensity", [-110.0, 100.0])
-def test_an_intensity_beyond_all_numbers_makes_no_nan_of_black(log_intensity: float) -> None:
+def test_extreme_intensity_of_black_gives_no_nan(log_intensity: float) -> None:
     numbers = torch.tensor([[0.3, -2.0, 0.0, 0.0, log_intensity]], requires_grad=True)
     at = Attention.of(numbers, 28, 5)
     for seen in (read(torch.zeros(1, 1, 28, 28), at, 5), write(torch.zeros(1, 5, 5), at, 28)):
@@ -105,7 +103,7 @@ def test_an_intensity_beyond_all_numbers_makes_no_nan_of_black(log_intensity: fl
 
 @pytest.mark.parametrize("variance", [2e-9, 1.0, 4.8e8])
 @pytest.mark.parametrize("centre", [-1e38, -1e20, -1e6, -2000.0, 3.0, 1e4, 1e10, 1e30])
-def test_filters_far_outside_are_in_float32_what_they_are_in_float64(centre: float, variance: float) -> None:
+def test_filters_far_outside_the_image_in_float32_equal_float64(centre: float, variance: float) -> None:
     found = []
     for dtype in (torch.float32, torch.float64):
         numbers = [torch.tensor([n], dtype=torch.float32).to(dtype).requires_grad_() for n in (centre, 1.0, variance)]

@@ -1,4 +1,4 @@
-"""Handwriting synthesis computes the equations of Graves 2013, with those of LN Eq. 20-22 in its cells."""
+"""Handwriting synthesis computes the equations of Graves 2013, and its cells compute LN Eq. 20-22."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def handwriting(method: str = "none", options: HandwritingModel = SMALL, kinds: 
 
 
 def lively(method: str = "none") -> Handwriting:
-    """Network in float64, with weights large enough for every part to matter."""
+    """Build a network in float64, with weights large enough for every part to matter."""
     model = handwriting(method).double()
     torch.manual_seed(1)
     for name, parameter in model.named_parameters():
@@ -55,7 +55,7 @@ def sigmoid(a: np.ndarray) -> Any:
 
 
 class Cell:
-    """LN Eq. 20-22, or without norms the LSTM of the same equations, for one example."""
+    """LSTM of LN Eq. 20-22 for one example; without norms if the module has none."""
 
     def __init__(self, module: Any) -> None:
         self.p = {name: parameter.detach().numpy() for name, parameter in module.named_parameters()}
@@ -77,7 +77,7 @@ class Cell:
 
 
 def written(model: Handwriting, points: np.ndarray, characters: np.ndarray) -> np.ndarray:
-    """The outputs (T, ...) for one example."""
+    """Compute the outputs (T, ...) for one example."""
 
     def linear(name: str, a: np.ndarray) -> Any:
         layer = getattr(model, name)
@@ -101,7 +101,7 @@ def written(model: Handwriting, points: np.ndarray, characters: np.ndarray) -> n
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm"])
-def test_it_computes_the_papers_equations(method: str) -> None:
+def test_model_computes_the_equations_of_the_papers(method: str) -> None:
     model, x, said = lively(method), points(), text()
     found = model(x, ALL, STEPS, said).detach().numpy()
     for b in range(EXAMPLES):
@@ -110,7 +110,7 @@ def test_it_computes_the_papers_equations(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_gradients_are_those_of_finite_differences(method: str) -> None:
+def test_gradients_agree_with_finite_differences(method: str) -> None:
     model, x, said = lively(method), points(), text([4, 2, 3])
     lengths = torch.tensor([5, 3, 4])
 
@@ -123,7 +123,7 @@ def test_gradients_are_those_of_finite_differences(method: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "count"), [("none", 3_650_151), ("layer_norm", 3_650_151 + 21_600)])
-def test_its_parameters_are_as_many_as_the_papers(method: str, count: int) -> None:
+def test_number_of_parameters_equals_the_papers(method: str, count: int) -> None:
     options = HandwritingModel()
     with torch.device("meta"):
         parameters = sum(p.numel() for p in handwriting(method, options, KINDS).parameters())
@@ -142,8 +142,8 @@ def test_padding_of_points_and_characters_changes_nothing() -> None:
         torch.testing.assert_close(together[:steps, b : b + 1], alone, rtol=1e-10, atol=1e-12)
 
 
-def test_writing_goes_on_from_what_was_drawn() -> None:
-    """Told again point by point, the network expects what it drew from."""
+def test_each_written_point_is_the_next_input() -> None:
+    """A pass over the written points gives the mixtures from which they were drawn."""
     model, said = lively("layer_norm").eval(), text()
     begin = torch.tensor([-0.2, 0.1, 0.0])
     steps = list(model.write(said, begin, torch.Generator().manual_seed(0), most=STEPS))
@@ -156,8 +156,8 @@ def test_writing_goes_on_from_what_was_drawn() -> None:
         torch.testing.assert_close(of_step.drawn(generator), point, rtol=1e-9, atol=1e-10)
 
 
-def test_writing_ends_with_the_text() -> None:
-    """The window of a network that advances a character a step is beyond three of them at the fourth."""
+def test_writing_stops_at_the_end_of_the_text() -> None:
+    """The window of this network moves by a character per step, so it is beyond three characters at step four."""
     model = handwriting().double().eval()
     with torch.no_grad():
         for parameter in model.window.parameters():
@@ -168,13 +168,13 @@ def test_writing_ends_with_the_text() -> None:
     assert len(longer) == 5
 
 
-def test_a_method_over_whole_sequences_has_no_place() -> None:
+def test_method_over_whole_sequences_is_refused() -> None:
     misfit = METHODS["sequence_batch_norm"].model_validate({"method": "sequence_batch_norm"}).misfit(SMALL)
     assert misfit is not None
     assert "handwriting makes its inputs as it goes" in misfit.message
 
 
-def test_the_window_begins_to_move_as_fast_as_it_is_told() -> None:
+def test_initial_speed_of_the_window_is_the_option() -> None:
     plain, slow = (handwriting(options=SMALL.model_copy(update={"advance": to})).double() for to in (1.0, 0.04))
     with torch.no_grad():
         first, second = (model.windows(points(), ALL, text())[0] for model in (plain, slow))

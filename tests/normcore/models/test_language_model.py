@@ -1,4 +1,4 @@
-"""A language model knows the past, and nothing else."""
+"""The outputs of a language model depend on the past only."""
 
 import torch
 

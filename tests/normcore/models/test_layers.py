@@ -23,13 +23,13 @@ def build(tag: str, **options: Any) -> Build:
 
 
 @pytest.mark.parametrize(("place", "normalized"), [("layer", True), ("output", False)])
-def test_a_method_stands_where_its_sites_say(place: Place, normalized: bool) -> None:
+def test_method_stands_at_its_sites(place: Place, normalized: bool) -> None:
     layer = NormalizedLinear(build("layer_norm"), place, 4, 3)
     assert isinstance(layer.norm, nn.Identity) != normalized
     assert (layer.linear.bias is None) == normalized
 
 
-def test_without_sites_it_stands_wherever_it_can() -> None:
+def test_method_without_sites_stands_at_every_place() -> None:
     places: tuple[Place, ...] = ("layer", "output")
     for place in places:
         layer = NormalizedLinear(build("weight_norm"), place, 4, 3)
@@ -65,13 +65,13 @@ def test_every_layer_has_exactly_one_bias(tag: str, options: dict[str, Any], bia
 @pytest.mark.parametrize(
     ("kernel_size", "padding", "shape"), [(3, 1, (4, 6, 5)), (3, 0, (4, 4, 3)), (1, 0, (4, 6, 5)), (5, 1, (4, 4, 3))]
 )
-def test_a_convolution_says_its_output_s_shape(kernel_size: int, padding: int, shape: tuple[int, ...]) -> None:
+def test_convolution_has_the_shape_of_its_output(kernel_size: int, padding: int, shape: tuple[int, ...]) -> None:
     layer = NormalizedConv(build("layer_norm"), (2, 6, 5), 4, kernel_size, padding)
     assert layer.shape == shape
     assert layer(torch.randn(7, 2, 6, 5)).shape == (7, *shape)
 
 
-def test_gains_are_of_each_unit_or_of_each_channel() -> None:
+def test_gains_have_one_value_per_unit_or_per_channel() -> None:
     shapes = [(6, 5), (1, 1)]
     for gain, rest in zip(("per_unit", "per_channel"), shapes, strict=True):
         norm = NormalizedConv(build("layer_norm", conv_gain=gain), (2, 6, 5), 4).norm

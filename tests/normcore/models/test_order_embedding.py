@@ -34,7 +34,7 @@ def violation(s: np.ndarray, i: np.ndarray) -> float:
     return float(sum(max(0.0, a - b) ** 2 for a, b in zip(s, i, strict=True)))
 
 
-def test_the_energy_is_how_far_a_caption_is_above_its_image() -> None:
+def test_energy_measures_how_far_a_caption_is_above_its_image() -> None:
     s, i = positive(3, 0), positive(2, 1)
     found = energy(s, i)
     expected = [[violation(a, b) for b in i.numpy()] for a in s.numpy()]
@@ -42,7 +42,7 @@ def test_the_energy_is_how_far_a_caption_is_above_its_image() -> None:
     assert energy(s * 0.01, torch.ones_like(s)).eq(0).all()
 
 
-def test_the_loss_is_both_hinges_summed() -> None:
+def test_loss_is_the_sum_of_both_hinges() -> None:
     s, i = positive(4, 2), positive(4, 3)
     e = np.array([[violation(a, b) for b in i.numpy()] for a in s.numpy()])
     expected = sum(
@@ -54,7 +54,7 @@ def test_the_loss_is_both_hinges_summed() -> None:
     assert contrastive_loss(s, i).item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_what_is_placed_has_length_1_and_nothing_below_0() -> None:
+def test_embeddings_have_length_1_and_no_negative_entry() -> None:
     model = order_embedding("layer_norm").double()
     words = Words.of([torch.tensor([2, 3, 0]), torch.tensor([4, 0])], torch.device("cpu"))
     for placed in (model.placed_captions(words), model.placed_images(torch.randn(2, FEATURES).double())):
@@ -72,7 +72,7 @@ def test_a_caption_is_read_to_its_own_end() -> None:
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_gradients_are_those_of_finite_differences(method: str) -> None:
+def test_gradients_agree_with_finite_differences(method: str) -> None:
     model = order_embedding(method).double()
     words = Words.of([torch.tensor([2, 3, 0]), torch.tensor([4, 0]), torch.tensor([6, 2, 0])], torch.device("cpu"))
     images = torch.randn(3, FEATURES, generator=torch.Generator().manual_seed(5)).double()
@@ -84,7 +84,7 @@ def test_gradients_are_those_of_finite_differences(method: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "more"), [("none", 0), ("layer_norm", 12_288)])
-def test_its_parameters_are_as_many_as_the_papers(method: str, more: int) -> None:
+def test_number_of_parameters_equals_the_papers(method: str, more: int) -> None:
     options = OrderEmbeddingModel()
     with torch.device("meta"):
         parameters = sum(p.numel() for p in order_embedding(method, options, 10_000, 4096).parameters())

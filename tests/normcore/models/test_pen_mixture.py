@@ -23,7 +23,7 @@ def points(*axes: int, seed: int = 1) -> Tensor:
     return torch.cat([moves, ends], -1)
 
 
-def test_the_cost_is_that_of_scipys_normal_densities() -> None:
+def test_cost_equals_that_from_normal_densities_of_scipy() -> None:
     told, seen = numbers(5), points(5)
     found = PenMixture.of(told).cost(seen)
     for row, point, cost in zip(told.numpy(), seen.numpy(), found.tolist(), strict=True):
@@ -40,14 +40,14 @@ def test_the_cost_is_that_of_scipys_normal_densities() -> None:
         assert cost == pytest.approx(-np.log(density) - np.log(end if point[2] else 1 - end), rel=1e-9)
 
 
-def test_its_gradient_is_that_of_finite_differences() -> None:
+def test_gradient_of_the_cost_agrees_with_finite_differences() -> None:
     seen = points(4)
     assert torch.autograd.gradcheck(lambda told: PenMixture.of(told).cost(seen), numbers(4).requires_grad_())
 
 
 @pytest.mark.parametrize("place", ["weight", "mean", "deviation", "correlation", "pen"])
 @pytest.mark.parametrize("size", [-40.0, 40.0])
-def test_extreme_numbers_cost_much_but_are_numbers(place: str, size: float) -> None:
+def test_extreme_numbers_have_a_finite_cost_and_gradient(place: str, size: float) -> None:
     told = torch.zeros(1, 6 * COMPONENTS + 1)
     told[0, {"pen": 0, "weight": 1, "mean": 4, "deviation": 10, "correlation": 16}[place]] = size
     told.requires_grad_()
@@ -58,8 +58,8 @@ def test_extreme_numbers_cost_much_but_are_numbers(place: str, size: float) -> N
     assert told.grad.isfinite().all()
 
 
-def test_what_is_drawn_has_the_mixtures_moments() -> None:
-    """Means, covariance and lifted pens of 40,000 points, to five of their standard errors."""
+def test_drawn_points_have_the_moments_of_the_mixture() -> None:
+    """Means, covariance and lifted pens of 40,000 points agree to five standard errors."""
     count = 40_000
     mixture = PenMixture.of(numbers(1).expand(count, -1))
     drawn = mixture.drawn(torch.Generator().manual_seed(0))
@@ -80,7 +80,7 @@ def test_what_is_drawn_has_the_mixtures_moments() -> None:
     assert abs(drawn[:, 2].mean() - lifted) < 5 * (lifted * (1 - lifted) / count) ** 0.5
 
 
-def test_bias_draws_nearer_to_the_likeliest_mean() -> None:
+def test_bias_moves_drawn_points_closer_to_the_likeliest_mean() -> None:
     told = numbers(1)
     plain, neat = PenMixture.of(told), PenMixture.of(told, bias=1.5)
     torch.testing.assert_close(neat.log_deviation, plain.log_deviation - 1.5)
@@ -108,8 +108,8 @@ def cost_and_gradient(told: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
     ],
     ids=str,
 )
-def test_extreme_numbers_in_float32_cost_what_they_cost_in_float64(extreme: dict[int, float]) -> None:
-    """The other components explain the point; the gradient of the extreme one is 0, not no number."""
+def test_cost_of_extreme_numbers_in_float32_equals_float64(extreme: dict[int, float]) -> None:
+    """The other components explain the point. The gradient of the extreme component is 0, not NaN."""
     told = numbers(1).float()
     for place, value in extreme.items():
         told[0, place] = value

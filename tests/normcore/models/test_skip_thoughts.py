@@ -1,4 +1,4 @@
-"""Skip-thoughts compute the equations of Kiros et al. 2015 as their code does."""
+"""The skip-thoughts model computes the equations of Kiros et al. 2015, as implemented in the authors' code."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def sigmoid(a: np.ndarray) -> np.ndarray:
 
 
 def step(cell: torch.nn.Module, x: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """LN Eq. 26-28 with the biases inside the input's norms, or without norms 23-25; z keeps the old state."""
+    """Compute LN Eq. 26-28 with biases inside the input norms, or Eq. 23-25 without norms; z keeps the old state."""
     p = {name: parameter.detach().numpy() for name, parameter in cell.named_parameters()}
     size = len(h)
 
@@ -56,7 +56,7 @@ def step(cell: torch.nn.Module, x: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 
 def cost(model: SkipThoughts, middle: list[int], others: list[list[int]]) -> float:
-    """Cost of one sentence and its neighbours."""
+    """Compute the cost of one sentence and its neighbours."""
     embedding = model.encoder.embedding.weight.detach().numpy()
     readout, bias = model.readout.weight.detach().numpy(), model.readout.bias.detach().numpy()
     h = np.zeros(SMALL.hidden_size)
@@ -74,7 +74,7 @@ def cost(model: SkipThoughts, middle: list[int], others: list[list[int]]) -> flo
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm"])
-def test_it_computes_the_papers_equations(method: str) -> None:
+def test_model_computes_the_equations_of_the_papers(method: str) -> None:
     model = skip_thoughts(method).double()
     torch.manual_seed(1)
     for name, parameter in model.named_parameters():
@@ -86,7 +86,7 @@ def test_it_computes_the_papers_equations(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_gradients_are_those_of_finite_differences(method: str) -> None:
+def test_gradients_agree_with_finite_differences(method: str) -> None:
     model = skip_thoughts(method).double()
 
     def loss() -> Tensor:
@@ -97,7 +97,7 @@ def test_gradients_are_those_of_finite_differences(method: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "count"), [("none", 125_673_600), ("layer_norm", 125_673_600 + 86_400)])
-def test_its_parameters_are_as_many_as_the_papers(method: str, count: int) -> None:
+def test_number_of_parameters_equals_the_papers(method: str, count: int) -> None:
     options = SkipThoughtsModel()
     with torch.device("meta"):
         parameters = sum(p.numel() for p in skip_thoughts(method, options, 20_000).parameters())

@@ -8,8 +8,8 @@ import torch
 from normcore.models.soft_window import Window
 
 
-def test_it_is_the_papers() -> None:
-    """Two Gaussians over three characters of four kinds, written out."""
+def test_window_is_the_equation_of_the_paper() -> None:
+    """The expected values are written out for two Gaussians over three characters of four kinds."""
     characters = torch.eye(4, dtype=torch.float64)[torch.tensor([[2, 0, 3]])]
     numbers = torch.tensor([[0.3, -0.2, 0.5, -1.0, 0.1, 0.4]], dtype=torch.float64)
     alpha, beta, advance = ([math.exp(v) for v in part] for part in ((0.3, -0.2), (0.5, -1.0), (0.1, 0.4)))
@@ -28,7 +28,7 @@ def test_it_is_the_papers() -> None:
         assert window.value[0].tolist() == pytest.approx([phi[1], 0, phi[0], phi[2]])
 
 
-def test_a_text_does_not_see_the_padding_of_a_longer_one() -> None:
+def test_padding_of_a_text_does_not_change_its_window() -> None:
     short = torch.eye(2)[torch.tensor([[1, 0]])]
     padded = torch.cat([short, torch.zeros(1, 3, 2)], 1)
     numbers = torch.randn(1, 9, generator=torch.Generator().manual_seed(0))
@@ -38,7 +38,7 @@ def test_a_text_does_not_see_the_padding_of_a_longer_one() -> None:
 
 
 @pytest.mark.parametrize("large", [[5.0, 20.0, 10.0], [100.0, 0.0, 0.0], [0.0, 100.0, 0.0], [0.0, 0.0, 100.0]])
-def test_large_numbers_make_no_nan(large: list[float]) -> None:
+def test_large_numbers_give_no_nan(large: list[float]) -> None:
     text = torch.eye(2)[torch.tensor([[1, 0]])]
     numbers = torch.tensor([large], requires_grad=True)
     window = Window.before(text, 1).moved(numbers, text, torch.tensor([2]))

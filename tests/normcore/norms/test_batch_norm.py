@@ -9,7 +9,7 @@ from normcore.spec.methods.batch_norm import BatchNorm
 
 
 @pytest.mark.parametrize(("variance", "less"), [("biased", 0), ("unbiased", 1)])
-def test_it_is_the_equation(variance: Literal["biased", "unbiased"], less: int) -> None:
+def test_output_is_the_equation(variance: Literal["biased", "unbiased"], less: int) -> None:
     torch.manual_seed(0)
     norm = build(BatchNorm(eps=1e-3, gain_init=0.5, variance=variance)).layer((3,)).double()
     a = torch.randn(4, 3, dtype=torch.float64)
@@ -21,13 +21,13 @@ def test_it_is_the_equation(variance: Literal["biased", "unbiased"], less: int) 
 
 
 @pytest.mark.parametrize("mode", ["train", "eval"])
-def test_it_agrees_with_torch_on_images(mode: str) -> None:
+def test_images_are_normalized_as_by_torch(mode: str) -> None:
     torch.manual_seed(0)
     ours, theirs = build(BatchNorm()).layer((3, 4, 5)).double(), torch.nn.BatchNorm2d(3, momentum=1.0).double()
     a = torch.randn(6, 3, 4, 5, dtype=torch.float64)
     theirs(a)
     with torch.no_grad():
-        # torch keeps the unbiased variance, the papers' is biased
+        # torch stores the unbiased variance, the papers use the biased one
         theirs.get_buffer("running_var").mul_((6 * 4 * 5 - 1) / (6 * 4 * 5))
     with population_statistics(ours):
         ours(a)
@@ -37,6 +37,6 @@ def test_it_agrees_with_torch_on_images(mode: str) -> None:
     torch.testing.assert_close(ours(b), theirs(b), rtol=0, atol=1e-12)
 
 
-def test_one_value_has_no_statistics() -> None:
+def test_single_value_is_refused() -> None:
     with pytest.raises(ValueError, match=r"expected 2 or more examples.*received 1"):
         build(BatchNorm()).layer((3,))(torch.randn(1, 3))

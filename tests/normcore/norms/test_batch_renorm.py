@@ -5,7 +5,7 @@ from normcore.norms.batch_norm import BatchNormLayer
 from normcore.spec.methods.batch_renorm import BatchRenorm
 
 
-def test_it_is_the_algorithm_and_passes_no_gradient_through_its_corrections() -> None:
+def test_output_is_the_algorithm_without_gradients_of_the_corrections() -> None:
     torch.manual_seed(0)
     norm = build(BatchRenorm(eps=1e-3, r_max=1.2, d_max=0.3, momentum=0.25)).layer((4,)).double()
     first, a = torch.randn(5, 4, dtype=torch.float64), 2 * torch.randn(6, 4, dtype=torch.float64)
@@ -29,7 +29,7 @@ def test_it_is_the_algorithm_and_passes_no_gradient_through_its_corrections() ->
     torch.testing.assert_close(norm.get_buffer("running_var")[0].sqrt(), 0.75 * std + 0.25 * batch_std.detach())
 
 
-def test_without_room_for_corrections_it_is_batch_norm() -> None:
+def test_clips_that_allow_no_correction_give_batch_norm() -> None:
     torch.manual_seed(0)
     ours, plain = build(BatchRenorm(r_max=1.0, d_max=0.0)).layer((4,)), BatchNormLayer((4,), 1.0, 1e-5)
     for _ in range(3):

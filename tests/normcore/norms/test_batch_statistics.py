@@ -1,4 +1,4 @@
-"""Running averages, the other source of population statistics."""
+"""Population statistics from running averages."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from tests.normcore.networks import recurrent, taking_in
 RUNNING = {"method": "recurrent_batch_norm", "population": "running", "momentum": 0.25}
 
 
-def test_a_forward_pass_leaves_moments_behind_where_somebody_wants_them() -> None:
+def test_forward_pass_leaves_moments_only_for_running_averages() -> None:
     a = torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]])
     norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
     assert isinstance(norm, BatchStatistics)
@@ -32,15 +32,15 @@ def test_a_forward_pass_leaves_moments_behind_where_somebody_wants_them() -> Non
 def test_the_newest_minibatch_has_the_weight_of_the_momentum() -> None:
     norm = build(RecurrentBatchNorm(population="running", momentum=0.25)).norm(1, "input")
     taking_in(norm, torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]]))
-    assert norm.get_buffer("running_mean").flatten().tolist() == [1, 6]  # a step that is new starts with what it has
+    assert norm.get_buffer("running_mean").flatten().tolist() == [1, 6]  # a new step starts with its first statistics
     assert norm.get_buffer("running_var").flatten().tolist() == [1, 4]
     taking_in(norm, torch.tensor([[[5.0], [5.0]], [[6.0], [6.0]], [[1.0], [3.0]]]))
     assert norm.get_buffer("running_mean").flatten().tolist() == [0.75 * 1 + 0.25 * 5, 6, 2]
     assert norm.get_buffer("running_var").flatten().tolist() == [0.75, 3, 1]
 
 
-def test_beyond_the_last_known_step_its_statistics_serve_on() -> None:
-    """Statistics of the first steps do not come again."""
+def test_later_steps_use_the_statistics_of_the_last_known_step() -> None:
+    """The statistics do not start again from the first step."""
     norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
     assert isinstance(norm, BatchStatistics)
     taking_in(norm, torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]], [[4.0], [10.0]]]))
@@ -50,7 +50,7 @@ def test_beyond_the_last_known_step_its_statistics_serve_on() -> None:
         assert var.flatten().tolist() == variances
 
 
-def test_one_step_after_the_other_is_the_same() -> None:
+def test_steps_one_by_one_give_the_same_averages_as_all_at_once() -> None:
     torch.manual_seed(0)
     batches = torch.randn(3, 4, 5, 2)  # (passes, T, B, F)
     found = []
@@ -65,7 +65,7 @@ def test_one_step_after_the_other_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
-def test_training_leaves_them_behind_and_evaluation_uses_them(cell: str) -> None:
+def test_evaluation_uses_the_running_averages_of_training(cell: str) -> None:
     torch.manual_seed(0)
     network = recurrent(cell, 3, 5, norm=RUNNING)
     x = torch.randn(4, 64, 3)
@@ -77,25 +77,25 @@ def test_training_leaves_them_behind_and_evaluation_uses_them(cell: str) -> None
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_shared_statistics_are_the_average_over_the_steps_running_averages(at_once: bool) -> None:
+def test_shared_statistics_average_the_running_averages_of_all_steps(at_once: bool) -> None:
     options = RecurrentBatchNorm(population="running", statistics="shared", gain_init=1.0, eps=0.5)
     norm = build(options).norm(1, "input")
     a = torch.tensor([[[0.0], [2.0]], [[4.0], [8.0]]])
     for t, part in [(0, a)] if at_once else list(enumerate(a)):
         taking_in(norm, part, t)
     norm.eval()
-    expected = (7 - 3.5) / 3**0.5  # the means 1 and 6, the variances 1 and 4
+    expected = (7 - 3.5) / 3**0.5  # means 1 and 6, variances 1 and 4
     assert [norm(torch.tensor([[7.0]]), t).item() for t in (0, 1, 5)] == pytest.approx([expected] * 3)
     assert norm(torch.full((3, 1, 1), 7.0), 0).flatten().tolist() == pytest.approx([expected] * 3)
 
 
-def test_averages_that_begin_later_are_an_error() -> None:
+def test_statistics_that_skip_the_first_steps_are_refused() -> None:
     norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
     with pytest.raises(ValueError, match="expected statistics of step 0, received step 5; pass sequences from the"):
         taking_in(norm, torch.randn(4, 1), 5)
 
 
-def test_means_and_variances_of_other_numbers_of_steps_are_not_loaded() -> None:
+def test_means_and_variances_of_unequal_numbers_of_steps_are_not_loaded() -> None:
     norm = build(RecurrentBatchNorm()).norm(1, "input")
     state = {**norm.state_dict(), "running_mean": torch.zeros(4, 1), "running_var": torch.ones(2, 1)}
     with pytest.raises(RuntimeError, match="running_mean has 4 steps, running_var 2"):

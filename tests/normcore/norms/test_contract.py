@@ -1,4 +1,4 @@
-"""Contract of methods in every cell; tags are found by themselves."""
+"""Contract of methods in every cell. New methods and cells are tested without a change here."""
 
 import copy
 from pathlib import Path
@@ -32,7 +32,7 @@ each_pair_in_pieces = pytest.mark.parametrize(
     ("method", "cell"), [(m, c) for m, c in PAIRS if not options_of(m).whole_sequences]
 )
 each_direction = pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "both_directions"])
-each_direction_and_dtype = pytest.mark.parametrize(  # by pairs, as neither depends on the other
+each_direction_and_dtype = pytest.mark.parametrize(  # in pairs, because dtype and direction are independent
     ("bidirectional", "dtype"),
     [(False, torch.float32), (True, torch.float64)],
     ids=["forward-float32", "both_directions-float64"],
@@ -54,25 +54,27 @@ def sequence(steps: int = STEPS, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def ready_to_evaluate(network: Recurrent, steps: int = STEPS) -> Recurrent:
-    """Network in evaluation mode, with population statistics of sequences of that length if it uses any."""
+    """Put a network into evaluation mode, with population statistics of sequences of ``steps`` steps if it uses any."""
     with torch.no_grad(), population_statistics(network):
         network(sequence(steps, next(network.parameters()).dtype))
     return network.eval()
 
 
 @pytest.mark.parametrize("method", METHODS.ours)
-def test_the_tag_names_the_file(method: str) -> None:
+def test_tag_of_a_method_is_the_name_of_its_file(method: str) -> None:
     assert (Path(normcore.norms.__file__).parent / f"{method}.py").is_file()
 
 
 @pytest.mark.parametrize("cell", CELLS.ours)
-def test_a_cells_tag_names_the_file(cell: str) -> None:
+def test_tag_of_a_cell_is_the_name_of_its_file(cell: str) -> None:
     assert (Path(normcore.cells.__file__).parent / f"{cell}.py").is_file()
 
 
 @each_direction_and_dtype
 @each_pair
-def test_shapes_and_dtype_hold(method: str, cell: str, bidirectional: bool, dtype: torch.dtype) -> None:
+def test_outputs_and_states_have_the_right_shape_and_dtype(
+    method: str, cell: str, bidirectional: bool, dtype: torch.dtype
+) -> None:
     ours = network(method, cell, bidirectional).to(dtype)
     directions = 2 if bidirectional else 1
     for mode in (ours, ready_to_evaluate(ours)):
@@ -98,12 +100,12 @@ def test_every_parameter_gets_a_finite_gradient(
         for name, parameter in mode.named_parameters():
             assert parameter.grad is not None, name
             assert parameter.grad.isfinite().all(), name
-            shared_start = name.endswith("h0") or name.endswith("c0")  # batch statistics take it out again
+            shared_start = name.endswith("h0") or name.endswith("c0")  # batch statistics cancel its effect
             assert shared_start or parameter.grad.abs().max() > 0, name
 
 
 @each_pair
-def test_one_step_is_a_sequence(method: str, cell: str) -> None:
+def test_sequence_of_one_step_is_accepted(method: str, cell: str) -> None:
     ours = network(method, cell)
     assert ours(sequence(1))[0].shape == (1, BATCH, HIDDEN)
     assert ready_to_evaluate(ours, steps=1)(sequence(1))[0].shape == (1, BATCH, HIDDEN)
@@ -111,7 +113,7 @@ def test_one_step_is_a_sequence(method: str, cell: str) -> None:
 
 @each_direction
 @each_pair
-def test_what_is_saved_and_loaded_gives_the_same_numbers(method: str, cell: str, bidirectional: bool) -> None:
+def test_loaded_network_gives_the_numbers_of_the_saved_one(method: str, cell: str, bidirectional: bool) -> None:
     saved = ready_to_evaluate(network(method, cell, bidirectional))
     loaded = network(method, cell, bidirectional, seed=1)
     loaded.load_state_dict(saved.state_dict())
@@ -124,7 +126,7 @@ def test_what_is_saved_and_loaded_gives_the_same_numbers(method: str, cell: str,
 
 @each_pair
 def test_a_sequence_in_chunks_equals_the_whole(method: str, cell: str) -> None:
-    """Also beyond the steps whose statistics are known, and whatever the chunks."""
+    """This holds for chunks of any lengths, also beyond the steps with known statistics."""
     ours = ready_to_evaluate(network(method, cell), steps=4).double()
     x = sequence(11, torch.float64)
     whole, end = ours(x)
@@ -142,7 +144,7 @@ def test_a_sequence_in_chunks_equals_the_whole(method: str, cell: str) -> None:
 
 
 @each_pair_in_pieces
-def test_in_chunks_the_training_mode_is_the_same_too(method: str, cell: str) -> None:
+def test_sequence_in_chunks_equals_the_whole_in_training_mode(method: str, cell: str) -> None:
     ours = network(method, cell).double()
     x = sequence(dtype=torch.float64)
     first, state = ours(x[:2])
@@ -151,7 +153,7 @@ def test_in_chunks_the_training_mode_is_the_same_too(method: str, cell: str) -> 
 
 
 @each_pair
-def test_in_evaluation_examples_do_not_see_each_other(method: str, cell: str) -> None:
+def test_examples_do_not_affect_each_other_in_evaluation(method: str, cell: str) -> None:
     ours = ready_to_evaluate(network(method, cell)).double()
     x = sequence(dtype=torch.float64)
     alone = torch.cat([ours(x[:, n : n + 1])[0] for n in range(BATCH)], 1)
@@ -173,8 +175,8 @@ def test_forward_passes_leave_the_state_alone(method: str, cell: str) -> None:
 
 @each_direction
 @each_pair
-def test_padding_is_as_if_it_were_not_there(method: str, cell: str, bidirectional: bool) -> None:
-    """Each example alone and without padding gives the same; after its end, the last state stands."""
+def test_padded_examples_give_what_they_give_alone(method: str, cell: str, bidirectional: bool) -> None:
+    """Each example gives what it gives alone without padding. After its end the last state is repeated."""
     ours = ready_to_evaluate(network(method, cell, bidirectional)).double()
     x = sequence(dtype=torch.float64)
     lengths = [STEPS, 1, 4, 3, 2]
@@ -207,7 +209,7 @@ def test_steps_that_are_padding_everywhere_change_no_training(method: str, cell:
 
 @each_pair
 def test_steps_that_are_padding_everywhere_leave_no_statistics(method: str, cell: str) -> None:
-    """Neither in the population's, nor in what serves beyond its longest sequence."""
+    """They change neither the population statistics nor those used beyond the longest sequence."""
     lengths = torch.tensor([4, 1, 4, 3, 2])
     x = sequence(dtype=torch.float64)
     outputs = []
@@ -221,7 +223,7 @@ def test_steps_that_are_padding_everywhere_leave_no_statistics(method: str, cell
 
 
 @pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if not needs_batch(m, c)])
-def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
+def test_content_of_the_padding_changes_nothing(method: str, cell: str) -> None:
     """Padding may even be NaN."""
     lengths = torch.tensor([STEPS, 1, 4, 3, 2])
     x = sequence(dtype=torch.float64)
@@ -237,7 +239,7 @@ def test_what_is_in_the_padding_does_not_matter(method: str, cell: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "cell"), [(m, c) for m, c in PAIRS if needs_batch(m, c)])
-def test_but_where_statistics_are_taken_over_the_batch(method: str, cell: str) -> None:
+def test_padding_counts_in_batch_statistics(method: str, cell: str) -> None:
     """Batch statistics count every example at every step."""
     lengths = torch.tensor([STEPS, 1, 4, 3, 2])
     x = sequence(dtype=torch.float64)
@@ -263,7 +265,7 @@ def test_an_example_that_is_all_padding_keeps_the_first_state(method: str, cell:
 
 
 @each_pair
-def test_a_batch_of_one_trains_or_says_why_not(method: str, cell: str) -> None:
+def test_batch_of_one_trains_or_is_refused_with_the_reason(method: str, cell: str) -> None:
     ours = network(method, cell)
     if needs_batch(method, cell):
         with pytest.raises(ValueError, match=r"expected 2 or more examples.*use a larger batch, or evaluation mode"):
@@ -275,7 +277,7 @@ def test_a_batch_of_one_trains_or_says_why_not(method: str, cell: str) -> None:
 
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
 @pytest.mark.parametrize("method", [m for m in OF_CELLS if not options_of(m).whole_sequences])
-def test_many_steps_at_once_equal_one_after_the_other(method: str, site: Place) -> None:
+def test_many_steps_at_once_equal_single_steps(method: str, site: Place) -> None:
     torch.manual_seed(0)
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
     norm = build(options_of(method, **options)).norm(HIDDEN, site).double()
@@ -293,8 +295,8 @@ HALF_AN_ULP = 2**-8  # of bfloat16, relative
 
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
 @pytest.mark.parametrize("method", OF_CELLS)
-def test_statistics_of_bfloat16_are_exact_up_to_its_own_rounding(method: str, site: Place) -> None:
-    """Taken in bfloat16, a mean of 20 alone would be off by 0.06."""
+def test_bfloat16_statistics_are_exact_up_to_rounding_to_bfloat16(method: str, site: Place) -> None:
+    """A mean of 20 would have an error of 0.06 if it were computed in bfloat16."""
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
     torch.manual_seed(0)
     norm = build(options_of(method, **options)).norm(64, site)
@@ -307,7 +309,7 @@ def test_statistics_of_bfloat16_are_exact_up_to_its_own_rounding(method: str, si
 
 
 def layer(method: str, shape: tuple[int, ...]) -> nn.Module:
-    """Ready to evaluate, its parameters off their neat initial values."""
+    """Build a layer's norm with random parameters and with population statistics."""
     torch.manual_seed(0)
     options = {"groups": 3} if method == "group_norm" else {}
     norm = build(options_of(method, **options)).layer(shape).double()
@@ -347,13 +349,13 @@ def test_a_layers_gradients_agree_with_finite_differences(method: str, shape: tu
     for training in (True, False):
         norm.train(training)
         if method == "batch_renorm" and training:
-            continue  # by definition, r and d pass no gradient on; test_batch_renorm.py has the equation
+            continue  # by definition no gradient flows through r and d; test_batch_renorm.py has the equation
         assert torch.autograd.gradcheck(outputs, inputs, fast_mode=True)
         assert torch.autograd.gradgradcheck(outputs, inputs, fast_mode=True)
 
 
 @each_layer
-def test_in_evaluation_a_layers_examples_do_not_see_each_other(method: str, shape: tuple[int, ...]) -> None:
+def test_examples_of_a_layer_do_not_affect_each_other_in_evaluation(method: str, shape: tuple[int, ...]) -> None:
     norm = layer(method, shape).eval()
     a = torch.randn(BATCH, *shape, dtype=torch.float64)
     alone = torch.cat([norm(a[n : n + 1]) for n in range(BATCH)])
@@ -361,8 +363,8 @@ def test_in_evaluation_a_layers_examples_do_not_see_each_other(method: str, shap
 
 
 @each_layer
-def test_a_layer_takes_one_example_or_says_why_not(method: str, shape: tuple[int, ...]) -> None:
-    """Statistics over the examples need two values; the places of one image are enough."""
+def test_layer_takes_one_example_or_refuses_it_with_the_reason(method: str, shape: tuple[int, ...]) -> None:
+    """Statistics over the batch need two values; a single image has enough places."""
     norm = layer(method, shape)
     one = torch.randn(1, *shape, dtype=torch.float64)
     if isinstance(norm, BatchStatistics) and len(shape) == 1:
@@ -374,7 +376,9 @@ def test_a_layer_takes_one_example_or_says_why_not(method: str, shape: tuple[int
 
 
 @each_layer
-def test_a_layers_statistics_of_bfloat16_are_exact_up_to_its_own_rounding(method: str, shape: tuple[int, ...]) -> None:
+def test_bfloat16_statistics_of_a_layer_are_exact_up_to_rounding_to_bfloat16(
+    method: str, shape: tuple[int, ...]
+) -> None:
     norm = layer(method, shape)
     a = (20 + torch.randn(16, *shape, generator=torch.Generator().manual_seed(0))).bfloat16()
     exact = copy.deepcopy(norm).train()(a.double())

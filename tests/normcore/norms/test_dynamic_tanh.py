@@ -6,7 +6,7 @@ from normcore.spec.methods.dynamic_tanh import DynamicTanh
 from normcore.spec.models.model import Place
 
 
-def test_it_is_the_equation() -> None:
+def test_output_is_the_equation() -> None:
     torch.manual_seed(0)
     norm = build(DynamicTanh(alpha_init=0.3, gain_init=2.0)).norm(6, "cell").double()
     bias = norm.get_parameter("bias")
@@ -17,7 +17,7 @@ def test_it_is_the_equation() -> None:
 
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"alpha", "weight"}), ("input", {"alpha", "weight", "bias"})])
-def test_one_alpha_serves_all_features(site: Place, names: set[str]) -> None:
+def test_all_features_share_a_single_alpha(site: Place, names: set[str]) -> None:
     norm = build(DynamicTanh(sites=(site,))).norm(6, site)
     parameters = dict(norm.named_parameters())
     assert set(parameters) == names

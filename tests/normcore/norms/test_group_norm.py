@@ -6,7 +6,7 @@ from normcore.spec.methods.group_norm import GroupNorm
 from normcore.spec.methods.layer_norm import LayerNorm
 
 
-def test_it_is_the_equation() -> None:
+def test_output_is_the_equation() -> None:
     torch.manual_seed(0)
     norm = build(GroupNorm(groups=2, eps=1e-3, gain_init=0.5)).layer((4, 3, 2)).double()
     a = torch.randn(2, 4, 3, 2, dtype=torch.float64)
@@ -19,13 +19,13 @@ def test_it_is_the_equation() -> None:
             torch.testing.assert_close(norm(a)[n, group], expected, rtol=0, atol=1e-12)
 
 
-def test_one_group_is_layer_norm_over_channels_and_places() -> None:
+def test_single_group_is_layer_norm_over_channels_and_places() -> None:
     torch.manual_seed(0)
     a = torch.randn(2, 4, 3, 2)
     whole = build(LayerNorm(conv_gain="per_channel")).layer((4, 3, 2))
     torch.testing.assert_close(build(GroupNorm(groups=1)).layer((4, 3, 2))(a), whole(a))
 
 
-def test_channels_that_do_not_divide_are_an_error() -> None:
+def test_channels_that_groups_do_not_divide_are_refused() -> None:
     with pytest.raises(ValueError, match="expected channels that make 3 equal groups, received 4"):
         build(GroupNorm(groups=3)).layer((4, 3, 2))

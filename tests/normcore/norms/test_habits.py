@@ -1,5 +1,6 @@
-"""Contract between norms, their options and their callers. A norm that forgets one of these does less than its name
-says, unnoticed.
+"""Contract between norms, their options and their callers.
+
+A norm that breaks the contract would do less than its name says, and no other test would notice.
 """
 
 import inspect
@@ -33,7 +34,7 @@ Make = Callable[[Any], Normalization]
 
 
 class Stands:
-    """A module at a place, and how it is called there."""
+    """Module of a norm at one place, called with the arguments of that place."""
 
     def __init__(self, norm: Normalization, place: Place, shape: tuple[int, ...] = ()) -> None:
         torch.manual_seed(0)
@@ -52,7 +53,7 @@ class Stands:
 
     @property
     def a(self) -> Tensor:
-        """One example in it is so short that an eps counts."""
+        """Summed inputs, or queries and keys, where example 0 is so short that eps matters."""
         rows = {"attention": (3, BATCH, HIDDEN)}.get(self.place, (STEPS, BATCH, HIDDEN * sum(self.blocks)))
         shape = rows if self.place in (*OF_CELLS, "attention") else (BATCH, *self.shape)
         a = 1 + torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -72,7 +73,7 @@ class Stands:
         return y
 
     def everything(self) -> list[Tensor]:
-        """Outputs and buffers of the norm, in training and afterwards."""
+        """Compute outputs and buffers of the norm, in training and in evaluation."""
         found = [self(self.a), self(10 * self.a + 3)]
         found += [buffer.clone() for buffer in self.module.buffers()]
         with torch.no_grad(), population_statistics(self.module):
@@ -88,7 +89,7 @@ def standing(norm: Normalization, kind: type[Method], place: Place) -> list[Stan
 
 
 def parametrized(norm: Normalization, options: Method) -> list[Tensor]:
-    """The parameters of a layer, and what becomes of them where data initializes it."""
+    """Parameters of a layer, before and after an initialization from data."""
     torch.manual_seed(0)
     layer = nn.Linear(4, HIDDEN)
     norm.parametrize(layer, "weight")
@@ -106,7 +107,7 @@ def same(these: list[Any], others: list[Any]) -> bool:
 
 
 def shown(make: Make, kind: type[Method], options: Method) -> list[Any]:
-    """All that anybody can see of a method with these options."""
+    """Everything observable of a method with these options."""
     norm = make(options)
     found: list[Any] = [norm.bias, norm.bias_init, norm.carries_normalized_cell, norm.initial_state_noise]
     found += parametrized(norm, options)
@@ -138,8 +139,8 @@ def alternatives(kind: type[Method], name: str) -> list[Any]:
 
 
 def without_effect(make: Make, kind: type[Method]) -> Iterator[str]:
-    """Options of which nothing can be seen, whatever the other options are."""
-    layers_only = kind.takes.isdisjoint(OF_CELLS)  # whose sites the model minds
+    """Find options without an observable effect, whatever the other options are."""
+    layers_only = kind.takes.isdisjoint(OF_CELLS)  # then the model reads ``sites``, not the norm
     names = [name for name in kind.model_fields if name != "method" and not (name == "sites" and layers_only)]
     alone = [{name: value} for name in names for value in alternatives(kind, name)]
     waiting = {name: alternatives(kind, name) for name in names}
@@ -155,7 +156,7 @@ def without_effect(make: Make, kind: type[Method]) -> Iterator[str]:
 
 
 def forgotten(make: Make, kind: type[Method]) -> Iterator[str]:
-    """Duties to its options and its callers that a norm neglects."""
+    """Find the duties to options and callers that a norm neglects."""
     yield from without_effect(make, kind)
     has_sites = "sites" in kind.model_fields
     switches = [
@@ -235,7 +236,7 @@ def norm_of(method: str) -> Any:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_norm_forgets_nothing_that_it_owes_to_its_options_and_callers(method: str) -> None:
+def test_norm_neglects_no_duty_to_its_options_and_callers(method: str) -> None:
     assert list(forgotten(norm_of(method), METHODS[method])) == []
 
 
@@ -287,7 +288,7 @@ def source_of(method: str) -> str:
 
 
 def without(method: str, habit: str) -> Make:
-    """The class of a norm that forgets a habit."""
+    """Build the class of a norm from source code that lacks a habit."""
     pattern, instead = HABITS[habit]
     module = ModuleType(f"forgetful_{method}")
     exec(re.sub(pattern, instead, source_of(method), flags=re.MULTILINE), vars(module))
@@ -299,8 +300,8 @@ FORGETFUL = [(m, h) for m in METHODS.ours for h, (p, _) in HABITS.items() if re.
 
 
 @pytest.mark.parametrize(("method", "habit"), FORGETFUL)
-def test_a_norm_that_forgets_one_thing_is_found(method: str, habit: str) -> None:
-    """The contract finds it by its outputs, or because it cannot be called."""
+def test_contract_finds_a_norm_that_neglects_a_duty(method: str, habit: str) -> None:
+    """The contract finds the fault in the outputs, or by an error when the norm is called."""
     try:
         found = next(forgotten(without(method, habit), METHODS[method]), "")
     except (RuntimeError, ValueError) as error:
@@ -308,5 +309,5 @@ def test_a_norm_that_forgets_one_thing_is_found(method: str, habit: str) -> None
     assert found
 
 
-def test_every_habit_is_one_of_some_norm() -> None:
+def test_every_habit_occurs_in_the_code_of_some_norm() -> None:
     assert {habit for _, habit in FORGETFUL} == set(HABITS)

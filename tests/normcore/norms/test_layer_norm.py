@@ -10,7 +10,7 @@ from normcore.spec.models.model import Place
 from tests.normcore.networks import recurrent
 
 
-def test_it_is_the_equation() -> None:
+def test_output_is_the_equation() -> None:
     torch.manual_seed(0)
     norm = build(LayerNorm(eps=1e-3, gain_init=0.5)).norm(6, "input").double()
     bias = norm.get_parameter("bias")
@@ -24,13 +24,13 @@ def test_it_is_the_equation() -> None:
 
 
 @pytest.mark.parametrize(("site", "names"), [("sum", {"weight"}), ("cell", {"weight", "bias"})])
-def test_the_sums_shift_is_the_cells_own_bias(site: Place, names: set[str]) -> None:
+def test_norm_of_the_sum_has_no_shift_beside_the_bias_of_the_cell(site: Place, names: set[str]) -> None:
     assert {name for name, _ in build(LayerNorm(sites=(site,))).norm(6, site).named_parameters()} == names
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.5, 7.0])
-def test_rescaling_the_summed_inputs_changes_them_by_what_eps_says(delta: float) -> None:
-    """Section 5, Table 1: invariant for eps = 0; else the ratio is sqrt((v + eps) / (v + eps / delta^2))."""
+def test_rescaling_the_summed_inputs_changes_the_output_by_the_factor_from_eps(delta: float) -> None:
+    """Section 5, Table 1: LN is invariant for eps = 0; else the ratio is sqrt((v + eps) / (v + eps / delta^2))."""
     torch.manual_seed(0)
     eps = 1e-2
     norm = build(LayerNorm(eps=eps)).norm(8, "input").double()
@@ -40,8 +40,8 @@ def test_rescaling_the_summed_inputs_changes_them_by_what_eps_says(delta: float)
     torch.testing.assert_close(norm(delta * a, 0) / norm(a, 0), ratio.expand(64, 8), rtol=1e-12, atol=0)
 
 
-def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
-    """Pixels: LN(w x) does not depend on |x|, LN(w x + b) does."""
+def test_size_of_a_scalar_input_shows_only_with_the_bias_inside() -> None:
+    """LN(w x) of a pixel x does not depend on |x|, but LN(w x + b) does."""
     for place, sees in (("outside", False), ("inside", True), ("both", True)):
         torch.manual_seed(0)
         cell = recurrent("lstm", 1, 20, norm={"method": "layer_norm", "bias": place, "eps": 1e-12}).double().cells[0]
@@ -52,10 +52,10 @@ def test_a_scalar_input_shows_its_size_only_with_the_bias_inside() -> None:
 
 @pytest.mark.parametrize("method", ["layer_norm", "rms_norm"])
 @pytest.mark.parametrize(("bias_init", "explodes"), [(0.0, True), (0.1, False)])
-def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(
+def test_spread_initial_biases_keep_the_gradient_finite_over_blank_inputs(
     bias_init: float, explodes: bool, method: str
 ) -> None:
-    """Forty blank pixels, then one of ink."""
+    """The input is forty blank pixels and one pixel of ink."""
     torch.manual_seed(0)
     network = recurrent("lstm", 1, 50, norm={"method": method, "bias_init": bias_init})
     x = torch.zeros(41, 2, 1)
@@ -66,7 +66,7 @@ def test_units_that_start_unalike_keep_the_gradient_through_blank_inputs(
     assert bool(gradient.isfinite().all()) is not explodes
 
 
-def test_a_gain_for_each_channel_serves_all_its_places() -> None:
+def test_gain_of_a_channel_applies_at_all_its_places() -> None:
     torch.manual_seed(0)
     layer = build(LayerNorm(conv_gain="per_channel")).layer((3, 2, 4)).double()
     with torch.no_grad():

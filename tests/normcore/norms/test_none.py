@@ -12,7 +12,7 @@ def test_summed_inputs_pass_unchanged() -> None:
         assert not list(norm.parameters())
 
 
-def test_the_cell_is_read_out_with_a_bias_that_starts_at_zero() -> None:
+def test_cell_readout_has_a_bias_that_starts_at_zero() -> None:
     norm = build(NoNorm()).norm(4, "cell")
     a = torch.randn(3, 4)
     assert torch.equal(norm(a, 0), a)

@@ -13,7 +13,7 @@ def normalized(cell: str = "lstm", **options: object) -> Recurrent:
     return recurrent(cell, 3, 5, 2, norm={"method": "recurrent_batch_norm", **options})
 
 
-def test_minibatch_means_and_biased_variances_are_averaged_by_hand() -> None:
+def test_population_statistics_average_minibatch_means_and_biased_variances() -> None:
     norm = build(RecurrentBatchNorm()).norm(1, "input")
     batches = [[[1.0, 3.0], [0.0, 4.0]], [[10.0, 10.0], [2.0, 8.0]]]  # two batches, two steps, two examples
     with population_statistics(norm):
@@ -40,7 +40,7 @@ def test_shared_statistics_are_the_average_over_the_steps() -> None:
     assert norm.eval()(torch.full((3, 1, 1), 7.0), 0).flatten().tolist() == pytest.approx([expected] * 3)
 
 
-def test_collecting_in_chunks_is_the_same_as_collecting_the_whole() -> None:
+def test_statistics_of_chunks_equal_statistics_of_the_whole() -> None:
     whole, chunked = normalized().double(), normalized().double()
     x = torch.randn(6, 7, 3, dtype=torch.float64)
     with torch.no_grad():
@@ -54,12 +54,12 @@ def test_collecting_in_chunks_is_the_same_as_collecting_the_whole() -> None:
         torch.testing.assert_close(chunked.state_dict()[name], value, rtol=0, atol=1e-12)
 
 
-def test_without_population_statistics_evaluation_says_what_to_do() -> None:
+def test_evaluation_without_population_statistics_is_refused_with_the_repair() -> None:
     with pytest.raises(ValueError, match=r"expected population statistics.*population_statistics\(model\)"):
         normalized().eval()(torch.randn(2, 4, 3))
 
 
-def test_batch_statistics_serve_in_evaluation_mode_when_asked_for() -> None:
+def test_batch_statistics_are_used_in_evaluation_mode_when_asked_for() -> None:
     network = normalized()
     x = torch.randn(4, 6, 3)
     trained, _ = network(x)
@@ -71,7 +71,7 @@ def test_batch_statistics_serve_in_evaluation_mode_when_asked_for() -> None:
         network(x)
 
 
-def test_after_an_exception_the_former_statistics_stay() -> None:
+def test_former_statistics_stay_after_an_exception() -> None:
     network = normalized()
     with torch.no_grad(), population_statistics(network):
         network(torch.randn(4, 6, 3))
@@ -82,12 +82,12 @@ def test_after_an_exception_the_former_statistics_stay() -> None:
     assert all(getattr(module, "collecting", None) is None for module in network.modules())
 
 
-def test_collecting_nothing_is_an_error() -> None:
+def test_collecting_without_a_sequence_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one sequence"), population_statistics(normalized()):
         pass
 
 
-def test_models_without_batch_norms_are_left_alone() -> None:
+def test_models_without_batch_norms_are_unchanged() -> None:
     network = recurrent("lstm", 3, 5, norm={"method": "layer_norm"})
     before = {name: value.clone() for name, value in network.state_dict().items()}
     with population_statistics(network), batch_statistics(network):

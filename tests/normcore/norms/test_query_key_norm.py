@@ -21,7 +21,7 @@ def logits(length: int = 100) -> nn.Module:
     return build(QueryKeyNorm(length=length)).attention(5).double()
 
 
-def test_it_is_the_equation() -> None:
+def test_output_is_the_equation() -> None:
     q, k = queries_and_keys()
     measured = logits(length=50)(q, k).detach().numpy()
     assert measured.shape == (2, 3, 4)
@@ -30,7 +30,7 @@ def test_it_is_the_equation() -> None:
         assert measured[b, i, j] == pytest.approx(np.float32(math.log2(50**2 - 50)) * cosine, rel=1e-12)
 
 
-def test_lengths_of_queries_and_keys_do_not_count() -> None:
+def test_lengths_of_queries_and_keys_do_not_change_the_output() -> None:
     q, k = queries_and_keys()
     comparing = logits()
     torch.testing.assert_close(comparing(7 * q, k / 3), comparing(q, k), rtol=1e-12, atol=0)
@@ -43,20 +43,20 @@ def test_gradients_agree_with_finite_differences() -> None:
     assert torch.autograd.gradgradcheck(logits(), (q, k))
 
 
-def test_a_query_of_length_0_compares_with_none() -> None:
+def test_query_of_length_0_gives_zero_scores() -> None:
     q, k = queries_and_keys()
     assert not logits()(0 * q, k).any()
 
 
-def test_lengths_are_never_taken_in_less_than_float32() -> None:
-    """512 entries of 1: bfloat16 cannot count beyond 256."""
+def test_lengths_are_computed_in_float32_at_least() -> None:
+    """The sum of 512 ones needs float32: bfloat16 cannot count beyond 256."""
     ones = torch.ones(1, 512).bfloat16()
     comparing = build(QueryKeyNorm(length=2)).attention(512)  # the gain is log2(2) = 1
     assert comparing(ones, ones).item() == pytest.approx(1, abs=0.01)
     assert comparing(ones, ones).dtype == torch.bfloat16
 
 
-def test_other_methods_leave_the_scaled_dot_product() -> None:
+def test_methods_without_attention_keep_the_scaled_dot_product() -> None:
     q, k = queries_and_keys()
     expected = np.einsum("bqd,bkd->bqk", q.numpy(), k.numpy()) / math.sqrt(5)
     np.testing.assert_allclose(build(NoNorm()).attention(5)(q, k).numpy(), expected, rtol=1e-12)

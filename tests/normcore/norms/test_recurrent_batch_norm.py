@@ -17,7 +17,7 @@ CELLS = ["rnn", "lstm", "gru"]
 RBN = {"method": "recurrent_batch_norm"}
 
 
-def test_it_is_the_equation() -> None:
+def test_output_is_the_equation() -> None:
     torch.manual_seed(0)
     norm = build(RecurrentBatchNorm(eps=1e-3, gain_init=0.5)).norm(6, "cell").double()
     bias = norm.get_parameter("bias")
@@ -40,15 +40,15 @@ def test_only_the_cell_has_a_shift(site: Place) -> None:
     assert names == ({"weight", "bias"} if site == "cell" else {"weight"})
 
 
-def test_a_site_switched_off_is_the_baselines() -> None:
+def test_site_switched_off_is_as_in_the_baseline() -> None:
     cell = recurrent("lstm", 3, 5, norm={**RBN, "sites": ["recurrent"]}).cells[0]
     assert isinstance(cell.norm_x, Identity)
     assert isinstance(cell.norm_h, BatchNormAtSite)
     assert isinstance(cell.norm_c, Shift)
 
 
-def test_the_inputs_statistics_can_be_over_all_steps_that_are_not_padding() -> None:
-    """BN-e*: the term of the input as in a sequence-wise batch norm with an eps of 1e-6, the others step by step."""
+def test_input_statistics_can_cover_all_steps_without_padding() -> None:
+    """BN-e*: sequence-wise batch norm with an eps of 1e-6 for the input's term, step by step for the other terms."""
     torch.manual_seed(0)
     cell: Any = (
         recurrent("lstm", 3, 2, norm={**RBN, "input_statistics": "sequence", "gain_init": 0.5}).cells[0].double()
@@ -62,7 +62,7 @@ def test_the_inputs_statistics_can_be_over_all_steps_that_are_not_padding() -> N
     torch.testing.assert_close(cell.norm_x(a, 0, mask), expected, rtol=1e-12, atol=0)
 
 
-def test_over_all_steps_too_running_averages_serve_evaluation() -> None:
+def test_input_statistics_over_all_steps_can_be_running_averages() -> None:
     options = {**RBN, "input_statistics": "sequence", "population": "running", "momentum": 0.25}
     norm: Any = recurrent("rnn", 1, 1, norm={**options, "sites": ["input"]}).cells[0].norm_x
     for value in (0.0, 4.0):
@@ -71,7 +71,7 @@ def test_over_all_steps_too_running_averages_serve_evaluation() -> None:
     assert norm.get_buffer("running_var").tolist() == [[1.0]]
 
 
-def test_whole_sequences_are_needed_only_where_the_input_is_normalized_over_them() -> None:
+def test_whole_sequences_are_needed_only_for_input_statistics_over_all_steps() -> None:
     whole = RecurrentBatchNorm(input_statistics="sequence")
     assert whole.whole_sequences
     assert not whole.within(frozenset({"recurrent", "cell"})).whole_sequences
@@ -79,7 +79,7 @@ def test_whole_sequences_are_needed_only_where_the_input_is_normalized_over_them
 
 
 @pytest.mark.parametrize("steps_at_once", [False, True])
-def test_a_constant_feature_gives_the_shift_and_no_gradient(steps_at_once: bool) -> None:
+def test_constant_feature_gives_the_shift_and_no_gradient(steps_at_once: bool) -> None:
     torch.manual_seed(0)
     norm = build(RecurrentBatchNorm()).norm(3, "cell")
     with torch.no_grad():
@@ -96,8 +96,8 @@ def test_a_constant_feature_gives_the_shift_and_no_gradient(steps_at_once: bool)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
-def test_a_small_feature_counts_beside_large_ones(size: float) -> None:
-    """Its variance is eps or less, so that it is scaled by 1 / sqrt(var + eps); constant it is not."""
+def test_small_feature_beside_large_features_is_not_taken_for_constant(size: float) -> None:
+    """A feature with a variance of eps or less is scaled by 1 / sqrt(var + eps), not replaced by 0."""
     torch.manual_seed(0)
     norm = build(RecurrentBatchNorm(gain_init=1.0)).norm(2, "input")
     a = torch.randn(64, 2) * torch.tensor([1.0, size])
@@ -111,8 +111,8 @@ def test_a_small_feature_counts_beside_large_ones(size: float) -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_constant_beginning_stays_constant_and_its_gradients_small(cell: str, dtype: torch.dtype) -> None:
-    """Odd sizes, for which products of equal rows are not bitwise equal; 31.6 per step would overflow."""
+def test_constant_first_steps_stay_constant_and_have_small_gradients(cell: str, dtype: torch.dtype) -> None:
+    """Products of equal rows are not bitwise equal with these odd sizes. A factor of 31.6 per step would overflow."""
     torch.manual_seed(0)
     network = recurrent(cell, 2, 101, norm=RBN).to(dtype)
     with torch.no_grad():
@@ -129,7 +129,7 @@ def test_a_constant_beginning_stays_constant_and_its_gradients_small(cell: str, 
 
 
 def test_gradients_flow_through_the_statistics() -> None:
-    """A value that all examples share cannot matter: the gradients of a feature add up to zero."""
+    """A constant added to all examples changes nothing, so the gradients of a feature add up to zero."""
     torch.manual_seed(0)
     norm = build(RecurrentBatchNorm()).norm(4, "input").double()
     a = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)
@@ -148,7 +148,7 @@ def test_every_step_has_statistics_of_its_own() -> None:
     assert norm(torch.tensor([[20.0]]), 7).item() == 0
 
 
-def test_statistics_are_never_in_less_than_float32() -> None:
+def test_statistics_are_computed_in_float32_at_least() -> None:
     norm = build(RecurrentBatchNorm()).norm(2, "input")
     a = (1000 + torch.randn(64, 2)).bfloat16()
     with population_statistics(norm):
@@ -158,7 +158,7 @@ def test_statistics_are_never_in_less_than_float32() -> None:
     torch.testing.assert_close(norm.get_buffer("running_mean")[0], a.float().mean(0))
 
 
-def test_one_example_has_no_batch_statistics() -> None:
+def test_single_example_is_refused() -> None:
     with pytest.raises(ValueError, match=r"expected 2 or more examples.*received 1"):
         recurrent("lstm", 3, 5, norm=RBN)(torch.randn(2, 1, 3))
 
@@ -169,7 +169,7 @@ def test_a_checkpoint_of_another_size_is_refused() -> None:
         norm.load_state_dict(other.state_dict())
 
 
-def test_noise_is_added_to_h_alone_and_fresh_at_every_pass() -> None:
+def test_noise_is_added_to_h_only_and_drawn_anew_at_every_pass() -> None:
     network = recurrent("lstm", 3, 5, norm={**RBN, "initial_state_noise": 0.1, "sites": []}).eval()
     x = torch.randn(2, 4, 3)
     torch.manual_seed(1)
@@ -187,8 +187,8 @@ def test_noise_is_added_to_h_alone_and_fresh_at_every_pass() -> None:
     assert state.c.eq(0).all()
 
 
-def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
-    """W_h h_0 is constant over the batch if the first state is shared, and so has no information."""
+def test_noise_gives_the_recurrent_weights_a_gradient_at_the_first_step() -> None:
+    """The first state is shared if there is no noise, so W_h h_0 is constant over the batch and normalized to zero."""
     gradients = {}
     for noise in (0.0, 0.1):
         torch.manual_seed(0)
@@ -202,7 +202,7 @@ def test_noise_opens_the_first_step_to_the_recurrent_weights() -> None:
 
 
 def varying(a: torch.Tensor, size: torch.Tensor | None = None) -> list[bool]:
-    """Features of a minibatch (B, F) that are normalized, and not taken for constant."""
+    """Tell for each feature of a minibatch (B, F) if it is normalized, rather than taken for constant."""
     norm = (
         build(RecurrentBatchNorm(gain_init=1.0))
         .norm(a.shape[1], "recurrent")
@@ -213,7 +213,7 @@ def varying(a: torch.Tensor, size: torch.Tensor | None = None) -> list[bool]:
 
 
 @pytest.mark.parametrize("batch", [8, 16, 64, 100])
-def test_a_small_deviation_around_a_large_mean_varies(batch: int) -> None:
+def test_small_deviation_around_a_large_mean_is_not_taken_for_constant(batch: int) -> None:
     torch.manual_seed(0)
     assert varying(1e4 + 0.01 * torch.randn(batch, 400)) == [True] * 400
 
@@ -221,7 +221,7 @@ def test_a_small_deviation_around_a_large_mean_varies(batch: int) -> None:
 @pytest.mark.parametrize("features", [2, 4, 20, 100, 400])
 @pytest.mark.parametrize("deviation", [1.0, 0.01])
 @pytest.mark.parametrize("value", [1e6, 1e-6])
-def test_one_constant_feature_does_not_silence_the_others(value: float, deviation: float, features: int) -> None:
+def test_constant_feature_leaves_the_other_features_normalized(value: float, deviation: float, features: int) -> None:
     torch.manual_seed(0)
     a = deviation * torch.randn(64, features)
     a[:, 1] = value
@@ -230,24 +230,24 @@ def test_one_constant_feature_does_not_silence_the_others(value: float, deviatio
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("inputs", [3, 101, 2000])
-def test_products_of_equal_rows_are_constant_however_little_is_left_of_them(inputs: int, dtype: torch.dtype) -> None:
-    """Odd sizes, for which they are not bitwise equal; of the first ten features one part in a million is left."""
+def test_products_of_equal_rows_that_cancel_are_taken_for_constant(inputs: int, dtype: torch.dtype) -> None:
+    """They are not bitwise equal with these odd sizes. The first ten features cancel to one part in a million."""
     torch.manual_seed(0)
     row, weight = torch.randn(inputs, dtype=dtype), torch.randn(101, inputs, dtype=dtype)
     away = 1 - 1e-6
     weight[:10] -= away * (weight[:10] @ row).outer(row) / row.square().sum()
     rows = row.repeat(33, 1)
-    rows[::3] *= 1 + torch.finfo(dtype).eps  # the last operation's rounding
+    rows[::3] *= 1 + torch.finfo(dtype).eps  # a rounding error of the last operation
     a = functional.linear(rows, weight)
     assert (a.amax(0) > a.amin(0)).any(), "else this shows nothing"
     assert not any(varying(a, size_of_products(weight, rows)()))
 
 
-def test_products_are_as_large_as_their_rows_and_weights() -> None:
+def test_size_of_products_is_that_of_rows_and_weights() -> None:
     weight, rows = torch.tensor([[3.0, 4.0], [1.0, 0.0]]), torch.tensor([[[1.0, 0.0], [0.0, 2.0]], [[0.0, 0.0]] * 2])
     assert torch.equal(size_of_products(weight, rows)(), torch.tensor([[10.0, 2.0], [0.0, 0.0]]))
 
 
-def test_under_autocast_a_flip_of_the_last_place_is_rounding_and_more_is_not() -> None:
+def test_bfloat16_values_that_differ_by_the_last_place_are_taken_for_constant() -> None:
     a = torch.tensor([[1.0, 1.0], [1.0 + 2**-7, 1.0 + 2**-5]], dtype=torch.bfloat16)
     assert varying(a) == [False, True]

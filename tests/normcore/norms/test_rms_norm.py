@@ -7,7 +7,7 @@ from normcore.norms.rms_norm import rms_normalized
 from normcore.spec.methods.rms_norm import RMSNorm
 
 
-def test_it_is_the_equation() -> None:
+def test_output_is_the_equation() -> None:
     torch.manual_seed(0)
     norm = build(RMSNorm(eps=1e-3, gain_init=0.5)).norm(6, "input").double()
     a = torch.randn(4, 6, dtype=torch.float64)
@@ -17,7 +17,7 @@ def test_it_is_the_equation() -> None:
     assert {name for name, _ in norm.named_parameters()} == {"weight"}
 
 
-def test_it_sees_a_shift_and_no_scale() -> None:
+def test_output_depends_on_the_shift_and_not_on_the_scale_of_the_input() -> None:
     torch.manual_seed(0)
     norm = build(RMSNorm(eps=1e-12)).norm(6, "input").double()
     a = torch.randn(4, 6, dtype=torch.float64)
@@ -25,7 +25,7 @@ def test_it_sees_a_shift_and_no_scale() -> None:
     assert (norm(a + 1, 0) - norm(a, 0)).abs().max() > 0.1
 
 
-def test_blocks_go_by_themselves() -> None:
+def test_blocks_are_normalized_separately() -> None:
     torch.manual_seed(0)
     norm = build(RMSNorm(eps=1e-12)).norm(4, "input", blocks=(2, 1)).double()
     a = torch.randn(5, 12, dtype=torch.float64) * torch.tensor([1.0, 10, 100]).repeat_interleave(4)
@@ -33,7 +33,7 @@ def test_blocks_go_by_themselves() -> None:
         torch.testing.assert_close(block.square().mean(1), torch.ones(5, dtype=torch.float64), rtol=0, atol=1e-9)
 
 
-def test_the_mean_square_is_never_in_less_than_float32() -> None:
+def test_mean_square_is_computed_in_float32_at_least() -> None:
     norm = build(RMSNorm()).norm(512, "input")
     a = (1 + torch.arange(512) / 512).bfloat16().unsqueeze(0)
     normalized = norm(a, 0)
@@ -43,7 +43,7 @@ def test_the_mean_square_is_never_in_less_than_float32() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
-def test_it_is_torchs_to_the_last_bit(scale: float) -> None:
+def test_output_and_gradients_equal_torch_bit_for_bit(scale: float) -> None:
     a, gain = scale * torch.randn(5, 40), torch.randn(40)
     found = []
     for normalized in (rms_normalized, lambda x, g, eps: functional.rms_norm(x, (40,), g, eps)):

@@ -11,7 +11,7 @@ from tests.normcore.networks import recurrent, taking_in
 METHOD = {"method": "sequence_batch_norm"}
 
 
-def test_it_is_the_equation_over_all_steps_that_are_not_padding() -> None:
+def test_output_is_the_equation_over_all_steps_without_padding() -> None:
     torch.manual_seed(0)
     norm = build(SequenceBatchNorm(eps=1e-3, gain_init=0.5)).norm(3, "input").double()
     a = torch.randn(4, 2, 3, dtype=torch.float64)
@@ -24,7 +24,7 @@ def test_it_is_the_equation_over_all_steps_that_are_not_padding() -> None:
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
-def test_only_the_inputs_term_is_normalized(cell: str) -> None:
+def test_only_the_input_term_is_normalized(cell: str) -> None:
     built = recurrent(cell, 3, 5, norm=METHOD).cells[0]
     assert isinstance(built.norm_x, SequenceBatchNormAtSite)
     assert isinstance(built.norm_h, Identity)
@@ -52,6 +52,6 @@ def test_the_population_is_the_average_of_the_minibatches() -> None:
     torch.testing.assert_close(norm.eval()(torch.tensor([[7.0 + 3.0**0.5]]), 5), torch.tensor([[1.0]]))
 
 
-def test_one_step_has_no_statistics() -> None:
+def test_single_step_of_a_single_example_is_refused() -> None:
     with pytest.raises(ValueError, match=r"expected 2 or more steps.*received 1"):
         recurrent("lstm", 3, 5, norm=METHOD)(torch.randn(1, 1, 3))

@@ -7,7 +7,7 @@ from normcore.norms.step_average import StepAverage
 
 
 @given(st.lists(st.lists(st.integers(-100, 100), min_size=1, max_size=6), min_size=1, max_size=6), st.integers(1, 3))
-def test_it_is_the_mean_of_sequences_padded_with_their_last_entry(sequences: list[list[int]], chunk: int) -> None:
+def test_average_is_the_mean_of_sequences_padded_with_their_last_entry(sequences: list[list[int]], chunk: int) -> None:
     average = StepAverage()
     for sequence in sequences:
         values = torch.tensor(sequence, dtype=torch.float64)
@@ -19,13 +19,13 @@ def test_it_is_the_mean_of_sequences_padded_with_their_last_entry(sequences: lis
     torch.testing.assert_close(average.mean(), expected, rtol=0, atol=1e-9)
 
 
-def test_a_step_left_out_is_an_error() -> None:
+def test_skipped_step_is_refused() -> None:
     average = StepAverage()
     average.add(torch.zeros(2), 0)
     with pytest.raises(ValueError, match="expected statistics of step 2, received step 3"):
         average.add(torch.zeros(1), 3)
 
 
-def test_no_sequence_has_no_average() -> None:
+def test_average_without_a_sequence_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one sequence"):
         StepAverage().mean()

@@ -18,7 +18,7 @@ CELLS = ["rnn", "lstm", "gru"]
 
 
 def pair(cell: str) -> tuple[Recurrent, Recurrent]:
-    """Two cells from the same seed: with weight norm and without."""
+    """Build two networks from the same seed: with weight norm and without."""
     networks = []
     for method in ("weight_norm", "none"):
         torch.manual_seed(0)
@@ -27,7 +27,7 @@ def pair(cell: str) -> tuple[Recurrent, Recurrent]:
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_it_starts_as_the_baseline(cell: str) -> None:
+def test_initial_outputs_equal_the_baseline(cell: str) -> None:
     ours, baseline = pair(cell)
     x = torch.randn(4, 2, 3, dtype=torch.float64)
     torch.testing.assert_close(ours(x)[0], baseline(x)[0], rtol=0, atol=1e-6)
@@ -35,7 +35,7 @@ def test_it_starts_as_the_baseline(cell: str) -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("matrix", ["weight_ih", "weight_hh"])
-def test_the_length_of_a_row_is_its_g_whatever_its_v(cell: str, matrix: str) -> None:
+def test_length_of_a_row_is_g_and_its_direction_is_v(cell: str, matrix: str) -> None:
     built = pair(cell)[0].cells[0]
     g, v = (getattr(built.parametrizations, matrix).original0, getattr(built.parametrizations, matrix).original1)
     with torch.no_grad():
@@ -46,7 +46,7 @@ def test_the_length_of_a_row_is_its_g_whatever_its_v(cell: str, matrix: str) -> 
     torch.testing.assert_close(weight / weight.norm(dim=1, keepdim=True), v / v.norm(dim=1, keepdim=True))
 
 
-def test_a_matrix_is_computed_once_a_pass() -> None:
+def test_matrix_is_computed_once_in_a_forward_pass() -> None:
     network = pair("lstm")[0]
     parametrization = network.get_submodule("cells.0.parametrizations.weight_hh.0")
     calls = []
@@ -55,7 +55,7 @@ def test_a_matrix_is_computed_once_a_pass() -> None:
     assert len(calls) == 1
 
 
-def test_the_gradient_stands_upright_on_v() -> None:
+def test_gradient_of_v_is_orthogonal_to_v() -> None:
     """Salimans and Kingma, section 2: the gradient of v is orthogonal to w."""
     network = pair("gru")[0]
     network(torch.randn(4, 2, 3, dtype=torch.float64))[0].square().sum().backward()
@@ -65,7 +65,7 @@ def test_the_gradient_stands_upright_on_v() -> None:
     torch.testing.assert_close((v.grad * v).sum(1), torch.zeros(15, dtype=torch.float64), rtol=0, atol=1e-12)
 
 
-def test_mean_only_batch_norm_takes_the_mean_out_step_by_step() -> None:
+def test_mean_only_batch_norm_subtracts_the_mean_of_each_step() -> None:
     torch.manual_seed(0)
     norm = build(WeightNorm(mean_only_batch_norm=True)).norm(3, "recurrent").double()
     a = torch.randn(4, 5, 3, dtype=torch.float64)
@@ -90,7 +90,7 @@ def test_a_mean_over_one_example_is_refused(cell: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(7,), (7, 6, 5)], ids=["units", "channels"])
-def test_the_first_batch_gives_the_lengths_and_biases(shape: tuple[int, ...]) -> None:
+def test_initialization_from_data_sets_lengths_and_biases(shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     layer = nn.Linear(7, 4) if len(shape) == 1 else nn.Conv2d(7, 4, 3)
     layer.double()
@@ -104,8 +104,8 @@ def test_the_first_batch_gives_the_lengths_and_biases(shape: tuple[int, ...]) ->
     assert direction.std().item() == pytest.approx(0.05, rel=0.3)
 
 
-def test_a_layer_without_a_bias_gets_the_lengths_alone() -> None:
-    """Its mean is taken out after it: mean-only batch norm."""
+def test_initialization_of_a_layer_without_a_bias_sets_lengths_only() -> None:
+    """Mean-only batch norm subtracts the mean after such a layer."""
     torch.manual_seed(0)
     layer = nn.Linear(7, 4, bias=False).double()
     build(WeightNorm(mean_only_batch_norm=True)).parametrize(layer, "weight")
@@ -134,12 +134,12 @@ def parametrized(layer: nn.Linear) -> nn.Linear:
         ),
     ],
 )
-def test_a_first_batch_that_does_not_do_is_refused(layer: nn.Linear, x: torch.Tensor, message: str) -> None:
+def test_unusable_layer_or_first_batch_is_refused(layer: nn.Linear, x: torch.Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         initialize_from_data_(layer, x)
 
 
-def test_a_row_of_zeros_has_the_length_0_and_a_direction() -> None:
+def test_row_of_zeros_is_loaded_with_length_0_and_has_finite_gradients() -> None:
     theirs = torch.nn.LSTM(3, 5)
     with torch.no_grad():
         theirs.get_parameter("weight_ih_l0")[2] = 0

@@ -1,4 +1,4 @@
-"""The published numbers, against a second reading of the papers, and what must hold for whatever is added to them."""
+"""Published numbers equal a second reading of the papers, and new entries must satisfy the same rules."""
 
 import math
 import tomllib
@@ -36,8 +36,8 @@ METRICS = {*FRACTIONS, *RETRIEVAL, *SENTENCES, TIME, "bits_per_char", "nats", "s
 def as_printed(
     citation: str, task: str, metric: str, split: str = "test", **options: object
 ) -> dict[str, float | None]:
-    """One column of a table: the paper's models, with the first author of what is quoted, and the numbers as printed,
-    fractions as percentages."""
+    """One column of a table: number by model, as printed. Fractions become percentages. A quoted model has its first
+    author in brackets."""
     rows = [r for r in published(task) if (r.citation, r.split, r.options) == (citation, split, options)]
     column: dict[str, float | None] = {}
     for row in rows:
@@ -152,7 +152,7 @@ def test_ln_table_2(model: str, numbers: tuple[float | None, ...]) -> None:
     assert len(columns[0]) == 4
 
 
-def test_what_ranks_order_embeddings_is_the_mean_of_ln_table_2s_recalls_of_images() -> None:
+def test_ranking_metric_of_order_embedding_is_the_mean_image_recall_of_ln_table_2() -> None:
     rows = [r for r in published("order_embedding") if "image_recall" in r.values]
     assert [r.model for r in rows] == ["OE", "OE + LN"]
     for row in rows:
@@ -223,7 +223,7 @@ def test_the_curves_of_rbns_figures() -> None:
     assert [curve.model for curve in drawn if curve.where == "Fig. 3b"] == ["LSTM", "BN-LSTM", "BN-LSTM"]
 
 
-def test_what_was_computed_says_so_and_is_the_integral() -> None:
+def test_computed_curve_is_marked_as_computed_and_equals_the_integral() -> None:
     (computed,) = [c for paper in papers() for c in paper.curves if c.provenance == "computed"]
     assert computed.where == "Fig. 1b"
     assert computed.note is not None
@@ -235,7 +235,7 @@ def test_what_was_computed_says_so_and_is_the_integral() -> None:
         assert mean == round(integral, 3)
 
 
-def test_there_is_no_number_but_those_that_are_checked_here() -> None:
+def test_every_published_number_is_checked_in_this_module() -> None:
     counts: dict[str, int] = {}
     for result in ALL:
         counts[result.citation] = counts.get(result.citation, 0) + len(result.values)
@@ -256,7 +256,7 @@ def test_there_is_no_number_but_those_that_are_checked_here() -> None:
     }
 
 
-def test_the_papers_are_cited_as_they_are() -> None:
+def test_citations_of_the_papers_are_correct() -> None:
     cited = {(p.short_name, p.title, p.authors[0], len(p.authors), p.year, p.arxiv, p.version) for p in papers()}
     assert cited == {
         ("LN", "Layer Normalization", "Jimmy Lei Ba", 3, 2016, "1607.06450", 1),
@@ -272,13 +272,13 @@ def test_values_are_finite_and_have_names_and_units_that_boards_know(result: Res
     assert all(0 < value < 1 for name, value in result.values.items() if name in FRACTIONS)
 
 
-def test_what_was_read_off_a_figure_is_no_test_result() -> None:
+def test_number_read_off_a_figure_is_never_ranked() -> None:
     for result in ALL:
         assert result.where.startswith("Fig.") == (result.provenance == "figure")
         assert not (result.provenance == "figure" and result.can_be_ranked)
 
 
-def test_a_board_ranks_what_was_tested_on_its_own_problem() -> None:
+def test_board_ranks_only_published_results_of_its_own_problem() -> None:
     ranked = {(r.model, r.origin) for r in published("char_lm") if r.can_be_ranked and not r.options}
     assert ranked == {
         ("HF-MRNN", "Mikolov et al. 2012"),
@@ -292,7 +292,7 @@ def test_a_board_ranks_what_was_tested_on_its_own_problem() -> None:
     }, "not Graves's LSTM, which is of another split"
 
 
-def test_rbn_measured_permuted_mnist_with_its_codes_index_map() -> None:
+def test_results_of_rbn_on_permuted_mnist_use_the_index_map_of_its_code() -> None:
     of_code = {(r.model, r.origin): r.problems for r in published("permuted_mnist") if r.split == "test"}
     assert {key for key, problems in of_code.items() if {"legacy_index_map": True} in problems} == {
         ("LSTM", None),
@@ -301,7 +301,7 @@ def test_rbn_measured_permuted_mnist_with_its_codes_index_map() -> None:
     assert all({} in problems for problems in of_code.values())
 
 
-def test_of_a_task_that_no_paper_has_nothing_is_published() -> None:
+def test_task_that_no_paper_has_has_no_published_results() -> None:
     assert published("sequential_digits") == ()
     assert curves("sequential_digits") == ()
 
@@ -313,4 +313,4 @@ def test_every_papers_file_is_shipped_with_the_package() -> None:
     assert {file.name for file in shipped} == {"layer_normalization.yaml", "recurrent_batch_normalization.yaml"}
     assert len(papers()) == len(shipped)
     assert "normcore*" in setuptools["packages"]["find"]["include"]
-    assert (folder / "__init__.py").is_file()  # without it, it would be found as no package
+    assert (folder / "__init__.py").is_file()  # otherwise the folder would not be a package

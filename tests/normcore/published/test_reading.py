@@ -1,4 +1,4 @@
-"""A paper's file that is wrong is refused, with the file's name, the entry and the field."""
+"""A wrong file of a paper is refused with the name of the file, the entry and the field."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
-def test_a_row_has_what_its_group_says(tmp_path: Path) -> None:
+def test_row_inherits_the_fields_of_its_group(tmp_path: Path) -> None:
     (result,) = read(written(tmp_path, PAPER + GROUP + ROW)).results
     assert (result.model, result.values, result.citation) == ("LSTM", {"bits_per_char": 1.5}, "X, Table 1")
     assert (result.task, result.split, result.profile, result.options, result.updates) == (
@@ -38,7 +38,7 @@ def test_a_row_has_what_its_group_says(tmp_path: Path) -> None:
     )
 
 
-def test_a_row_is_of_the_problem_of_its_paper_and_of_that_of_its_authors_code(tmp_path: Path) -> None:
+def test_row_belongs_to_the_problems_of_the_paper_and_of_the_code_of_its_authors(tmp_path: Path) -> None:
     group = GROUP.replace("split: test", "split: test\n    options: {corpus: text8}")
     of_code = (
         "      - {model: LSTM, method: none, measured_with: {sequence_length: 180}, values: {bits_per_char: 1.5}}\n"
@@ -63,7 +63,7 @@ def test_a_row_is_of_the_problem_of_its_paper_and_of_that_of_its_authors_code(tm
         ("{model: LSTM, method: none, values: {bits_per_char: 1.5}, citation: Y}", "citation: made from"),
     ],
 )  # fmt: skip
-def test_a_wrong_row_is_told_by_file_entry_and_field(row: str, said: str, tmp_path: Path) -> None:
+def test_wrong_row_is_refused_with_file_entry_and_field(row: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidPaper) as refused:
         read(written(tmp_path, f"{PAPER}{GROUP}{ROW}      - {row}\n"))
     assert str(refused.value).startswith(f"x.yaml: results[0].rows[1].{said}")
@@ -86,14 +86,14 @@ def test_a_wrong_row_is_told_by_file_entry_and_field(row: str, said: str, tmp_pa
         (PAPER + "curves: [{rows: [{where: Fig. 1, points: [[1, 2, 3]]}]}]", "x.yaml: curves[0].rows[0].task"),
     ],
 )
-def test_a_wrong_file_is_told_by_its_name_and_place(text: str, said: str, tmp_path: Path) -> None:
+def test_wrong_file_is_refused_with_its_name_and_the_place(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidPaper) as refused:
         read(written(tmp_path, text))
     assert str(refused.value).startswith(said)
 
 
 @pytest.mark.parametrize("note", ["", "note: By quadrature."])
-def test_a_computed_number_says_in_a_note_how(tmp_path: Path, note: str) -> None:
+def test_computed_number_needs_a_note_that_says_how(tmp_path: Path, note: str) -> None:
     curve = "{task: t, model: m, x: x, y: y, unit: '', where: Fig. 1, provenance: computed, points: [[1, 2]], %s}"
     file = written(tmp_path, PAPER + f"curves: [{{rows: [{curve % note}]}}]")
     if note:

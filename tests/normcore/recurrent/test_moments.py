@@ -1,4 +1,4 @@
-"""A cell over time, whose batch norms leave behind what they saw of this sequence."""
+"""Moments that batch norms record while a cell runs over a sequence."""
 
 import contextlib
 from typing import Any, cast
@@ -20,7 +20,7 @@ def only_cell(network: Recurrent) -> Cell[Any]:
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
-def test_the_states_one_by_one_are_those_of_the_whole(cell: str) -> None:
+def test_states_one_by_one_equal_those_of_unroll(cell: str) -> None:
     torch.manual_seed(0)
     built = only_cell(recurrent(cell, 3, 5, norm=RUNNING))
     x, start = torch.randn(4, 6, 3), built.initial_state(6)
@@ -31,8 +31,8 @@ def test_the_states_one_by_one_are_those_of_the_whole(cell: str) -> None:
     assert {len(seen[0]) for seen in moments.values()} == {4}
 
 
-def test_what_an_earlier_pass_left_behind_is_not_counted_to_this_one() -> None:
-    """Whoever goes through ``states``, or breaks off, asks for no moments."""
+def test_moments_of_an_earlier_pass_are_not_counted() -> None:
+    """A pass over ``states``, or an interrupted pass, takes no moments."""
     torch.manual_seed(0)
     network = recurrent("lstm", 3, 5, norm=RUNNING)
     cell, x = only_cell(network), torch.randn(4, 6, 3)
@@ -41,7 +41,7 @@ def test_what_an_earlier_pass_left_behind_is_not_counted_to_this_one() -> None:
     assert len(network.get_buffer("cells.0.norm_h.running_mean")) == 4
 
 
-def test_nor_is_what_a_pass_for_the_population_left_that_was_broken_off() -> None:
+def test_moments_of_an_interrupted_population_pass_are_not_counted() -> None:
     torch.manual_seed(0)
     network = recurrent("lstm", 3, 5, norm={"method": "recurrent_batch_norm"})
     x = torch.randn(4, 6, 3)

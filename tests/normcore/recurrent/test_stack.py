@@ -30,7 +30,7 @@ def test_the_first_state_is_trained_and_shared(cell: str) -> None:
         ("lstm", {"first_state": "zeros", "first_cell": "zeros"}, set()),
     ],
 )
-def test_the_first_state_may_be_zeros_for_good(cell: str, options: dict[str, Any], trained: set[str]) -> None:
+def test_first_state_can_be_fixed_at_zeros(cell: str, options: dict[str, Any], trained: set[str]) -> None:
     torch.manual_seed(0)
     network = recurrent(cell, 3, 5, **options)
     assert {n.removeprefix("cells.0.") for n, _ in network.named_parameters() if n.endswith("0")} == trained
@@ -43,8 +43,8 @@ def test_the_first_state_may_be_zeros_for_good(cell: str, options: dict[str, Any
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_the_cells_bias_may_be_left_out(method: str) -> None:
-    """A norm that reads the cell out keeps its shift."""
+def test_bias_of_the_cell_can_be_left_out(method: str) -> None:
+    """The norm of the read-out of the cell keeps its shift."""
     norm = {"method": method, **({} if method == "none" else {"sites": ["input", "recurrent"]})}
     names = {n for n, _ in recurrent("lstm", 3, 5, norm=norm, cell_bias=False).named_parameters()}
     usual = {n for n, _ in recurrent("lstm", 3, 5, norm=norm).named_parameters()}
@@ -66,23 +66,23 @@ def test_gradients_reach_back_through_a_state_that_is_fed_back() -> None:
 
 
 @pytest.mark.parametrize("place", ["outside", "inside", "both"])
-def test_its_cells_are_built_with_the_methods_options(place: Literal["outside", "inside", "both"]) -> None:
+def test_cells_are_built_with_the_options_of_the_method(place: Literal["outside", "inside", "both"]) -> None:
     norm = LayerNorm(bias=place, sites=("input", "recurrent"))
     assert recurrent("gru", 3, 5, norm=norm).cells[0].bias_place == place
 
 
-def test_an_input_has_at_least_one_feature() -> None:
+def test_input_without_features_is_refused() -> None:
     with pytest.raises(ValueError, match="expected input_size of 1 or more, received 0"):
         recurrent("lstm", 0, 5)
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (0, 2, 3), (4, 0, 3), (4, 2, 7)])
-def test_an_input_of_another_shape_is_an_error(shape: tuple[int, ...]) -> None:
+def test_input_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"expected x of shape \(T, B, 3\)"):
         recurrent("lstm", 3, 5)(torch.randn(shape))
 
 
-def test_a_state_of_another_batch_or_network_is_an_error() -> None:
+def test_state_of_another_batch_or_network_is_refused() -> None:
     network = recurrent("lstm", 3, 5, 2)
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match=r"expected a state of LSTMState \(\(3, 5\), \(3, 5\)\), LSTMState"):
@@ -93,19 +93,19 @@ def test_a_state_of_another_batch_or_network_is_an_error() -> None:
         recurrent("gru", 3, 5, 2)(torch.randn(4, 2, 3), state=state)
 
 
-def test_a_bidirectional_network_takes_whole_sequences() -> None:
+def test_bidirectional_network_refuses_an_initial_state() -> None:
     network = recurrent("lstm", 3, 5, bidirectional=True)
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match="expected no state for a bidirectional network"):
         network(torch.randn(4, 2, 3), state=state)
 
 
-def test_lengths_that_are_no_tensor_are_an_error() -> None:
+def test_lengths_that_are_not_a_tensor_are_refused() -> None:
     with pytest.raises(ValueError, match=r"expected lengths as a tensor, received list; use torch.tensor\(lengths\)"):
         recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), [4, 2])
 
 
-def test_statistics_over_whole_sequences_take_no_pieces() -> None:
+def test_statistics_over_whole_sequences_refuse_pieces() -> None:
     network = recurrent("lstm", 3, 5, norm={"method": "sequence_batch_norm"})
     _, state = network(torch.randn(4, 2, 3))
     with pytest.raises(ValueError, match=r"expected no state.*pass whole sequences from the start, or use evaluation"):
@@ -134,7 +134,7 @@ def test_a_batch_that_is_all_padding_keeps_its_state(bidirectional: bool) -> Non
         ([-1, 2], "expected lengths from 0 to 4, received -1 to 2"),
     ],
 )
-def test_lengths_that_do_not_fit_are_an_error(lengths: list[float], message: str) -> None:
+def test_lengths_that_do_not_fit_are_refused(lengths: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), torch.tensor(lengths))
 
@@ -156,6 +156,6 @@ def test_lengths_that_do_not_fit_are_an_error(lengths: list[float], message: str
         ),
     ],
 )
-def test_sites_that_a_cell_does_not_have_are_an_error(cell: str, norm: dict[str, object], message: str) -> None:
+def test_sites_that_a_cell_does_not_have_are_refused(cell: str, norm: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         recurrent(cell, 3, 5, norm=norm)

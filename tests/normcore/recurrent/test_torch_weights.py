@@ -1,4 +1,4 @@
-"""Weights of torch's networks make the same network here, or are refused."""
+"""Weights of a torch network give the same network here, or are refused."""
 
 import pytest
 import torch
@@ -33,7 +33,7 @@ def test_a_state_dict_of_another_network_is_refused() -> None:
             load_torch_state_dict(ours, theirs.state_dict())
 
 
-def test_a_state_dict_is_taken_over_whole_or_not_at_all() -> None:
+def test_refused_state_dict_changes_no_parameter() -> None:
     ours, theirs = recurrent("lstm", 3, 5), torch.nn.LSTM(3, 5)
     before = {name: value.clone() for name, value in ours.state_dict().items()}
     with pytest.raises(ValueError, match="besides"):
@@ -48,7 +48,7 @@ def test_a_parametrized_network_takes_torchs_weights_too() -> None:
     torch.testing.assert_close(ours(x)[0], theirs(x)[0], rtol=0, atol=1e-6)
 
 
-def test_a_gru_takes_no_second_bias_of_its_candidate() -> None:
+def test_second_bias_of_the_gru_candidate_is_refused() -> None:
     theirs, ours = torch.nn.GRU(3, 5), recurrent("gru", 3, 5)
     with pytest.raises(ValueError, match=r"bias_hh_l0\[10:\] to be zero"):
         load_torch_state_dict(ours, theirs.state_dict())

@@ -1,4 +1,4 @@
-"""The loop over time in public: it is a loop over ``step``, and what batch norms saw is returned with it."""
+"""``unroll`` is a loop over ``step``, and it returns the moments of the batch norms."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def some_mask() -> Tensor:
 
 
 @pytest.mark.parametrize(("name", "method"), FITTING)
-def test_it_is_a_loop_over_the_cells_step(name: str, method: str) -> None:
+def test_unroll_is_a_loop_over_the_step_of_the_cell(name: str, method: str) -> None:
     cell, x = cell_of(name, method), inputs()
     state = cell.initial_state(B)
     done = unroll(cell, x, state)
@@ -43,7 +43,7 @@ def test_it_is_a_loop_over_the_cells_step(name: str, method: str) -> None:
         torch.testing.assert_close(ours, by_hand, rtol=1e-12, atol=1e-12)
 
 
-def test_every_step_has_its_own_number_and_with_it_its_own_statistics() -> None:
+def test_every_step_uses_the_statistics_of_its_own_number() -> None:
     cell, x = cell_of("lstm", "recurrent_batch_norm"), inputs()
     with torch.no_grad():
         with population_statistics(cell.eval()):
@@ -58,7 +58,7 @@ def test_every_step_has_its_own_number_and_with_it_its_own_statistics() -> None:
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_where_a_step_is_padding_the_state_stays(name: str) -> None:
+def test_state_is_unchanged_at_padding(name: str) -> None:
     cell, x, mask = cell_of(name), inputs(), some_mask()
     state = cell.initial_state(B)
     done = unroll(cell, x, state, mask=mask)
@@ -72,7 +72,7 @@ def test_where_a_step_is_padding_the_state_stays(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "method"), [(n, m) for n, m in FITTING if m != "sequence_batch_norm"])
-def test_two_pieces_make_the_whole(name: str, method: str) -> None:
+def test_sequence_in_two_pieces_equals_the_whole(name: str, method: str) -> None:
     cell, x = cell_of(name, method), inputs()
     whole = unroll(cell, x, cell.initial_state(B))
     first = unroll(cell, x[:2], cell.initial_state(B))
@@ -80,15 +80,15 @@ def test_two_pieces_make_the_whole(name: str, method: str) -> None:
     torch.testing.assert_close(torch.cat([first.y, second.y]), whole.y, rtol=1e-10, atol=1e-12)
 
 
-def test_no_steps_leave_the_state() -> None:
+def test_empty_sequence_leaves_the_state_unchanged() -> None:
     cell = cell_of()
     start = cell.initial_state(B)
     y, end, moments = unroll(cell, inputs()[:0], start)
     assert (y.shape, end, moments) == ((0, B, H), start, {})
 
 
-def test_states_are_the_very_tensors_from_which_the_next_step_goes_on() -> None:
-    """A gradient with respect to a state is then the gradient of everything after it."""
+def test_states_are_the_tensors_that_the_next_step_uses() -> None:
+    """A gradient with respect to a state is therefore the gradient of everything after that state."""
     cell, x = cell_of(), inputs()
     gone_through = list(states(cell, x, cell.initial_state(B)))
     assert len(gone_through) == T
@@ -96,21 +96,21 @@ def test_states_are_the_very_tensors_from_which_the_next_step_goes_on() -> None:
     gradients = torch.autograd.grad(loss, [state.h for state in gone_through])
     for t, gradient in enumerate(gradients):
         h = gone_through[t].h.detach().requires_grad_()
-        begun = gone_through[t]._replace(h=h)  # the cell c keeps its way through h of earlier steps
+        begun = gone_through[t]._replace(h=h)  # the cell c still depends on h of earlier steps
         end = begun if t == T - 1 else list(states(cell, x[t + 1 :], begun, t + 1))[-1]
         [expected] = torch.autograd.grad(end.h.sum(), h)
         torch.testing.assert_close(gradient, expected, rtol=1e-10, atol=1e-12)
         assert gradient.abs().max() > 0
 
 
-def test_unroll_stacks_them() -> None:
+def test_unroll_stacks_the_states() -> None:
     cell, x = cell_of("gru"), inputs()
     done = unroll(cell, x, cell.initial_state(B))
     stacked = torch.stack([state.h for state in states(cell, x, cell.initial_state(B))])
     torch.testing.assert_close(done.y, stacked, rtol=0, atol=0)
 
 
-# -- what batch norms saw --------------------------------------------------------------------------
+# -- moments of batch norms ------------------------------------------------------------------------
 
 
 def normalized(**options: Any) -> Any:
@@ -118,7 +118,7 @@ def normalized(**options: Any) -> Any:
 
 
 def by_hand(cell: Any, x: Tensor) -> dict[str, Tensor]:
-    """Means and biased variances over the batch, step by step."""
+    """Compute means and biased variances over the batch, step by step."""
     a = x @ cell.weight_ih.T
     hs, cs, state = [], [], cell.initial_state(B)
     terms = cell.input_term(x, 0)
@@ -130,10 +130,10 @@ def by_hand(cell: Any, x: Tensor) -> dict[str, Tensor]:
     return {name: torch.stack([v.mean(1), v.var(1, correction=0)]).detach() for name, v in seen.items()}
 
 
-def test_moments_of_every_step_are_returned_when_somebody_wants_them() -> None:
+def test_moments_of_every_step_are_returned_for_running_averages() -> None:
     cell, x = normalized(population="running"), inputs()
     expected = by_hand(cell, x)
-    unroll(cell, x, cell.initial_state(B))  # of which nothing is left
+    unroll(cell, x, cell.initial_state(B))  # its moments are not kept
     done = unroll(cell, x, cell.initial_state(B))
     assert done.moments.keys() == expected.keys()
     for name, moments in done.moments.items():
@@ -142,7 +142,7 @@ def test_moments_of_every_step_are_returned_when_somebody_wants_them() -> None:
         torch.testing.assert_close(moments, expected[name], rtol=1e-9, atol=1e-12)
 
 
-def test_they_are_not_kept_in_the_modules() -> None:
+def test_moments_are_not_kept_in_the_modules() -> None:
     cell = normalized(population="running")
     unroll(cell, inputs(), cell.initial_state(B))
     for norm in batch_norms(cell).values():
@@ -150,7 +150,7 @@ def test_they_are_not_kept_in_the_modules() -> None:
         assert len(norm.running_mean) == 0, "the caller hands them over"
 
 
-def test_nobody_gets_what_nobody_wants() -> None:
+def test_moments_are_returned_only_while_population_statistics_are_collected() -> None:
     cell = normalized()
     assert unroll(cell, inputs(), cell.initial_state(B)).moments == {}
     with population_statistics(cell.eval()), torch.no_grad():
@@ -162,7 +162,7 @@ def test_nobody_gets_what_nobody_wants() -> None:
     assert unroll(cell, inputs(), cell.initial_state(B)).moments == {}
 
 
-def test_pieces_are_taken_in_at_their_steps() -> None:
+def test_moments_of_pieces_are_taken_in_at_their_steps() -> None:
     whole, pieces, x = normalized(population="running"), normalized(population="running"), inputs()
     take_in_moments(whole, unroll(whole, x, whole.initial_state(B)).moments)
     first: Unrolled = unroll(pieces, x[:2], pieces.initial_state(B))

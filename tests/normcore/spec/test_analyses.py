@@ -1,4 +1,4 @@
-"""An analysis takes the parts that it needs and refuses the others."""
+"""An analysis takes the parts of a spec that it needs and refuses the other parts."""
 
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from tests.normcore.training_specs import recurrent_model
 RUN = "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"
 
 
-def test_parts_that_are_taken_come_from_the_profile() -> None:
+def test_parts_that_the_analysis_uses_come_from_the_profile() -> None:
     spec = resolve({"task": {"name": "gradient_flow"}, "norm": {"method": "recurrent_batch_norm"}})
     assert isinstance(spec, AnalysisSpec)
     model = recurrent_model(spec.model)
@@ -26,13 +26,13 @@ def test_parts_that_are_taken_come_from_the_profile() -> None:
     assert (norm["sites"], norm["gain_init"], norm["initial_state_noise"]) == (("sum",), 0.1, 0.1)
 
 
-def test_parts_that_are_not_taken_are_absent() -> None:
+def test_parts_that_the_analysis_does_not_use_are_absent() -> None:
     spec = resolve({"task": {"name": "fisher_geometry"}})
     assert (spec.model, spec.norm) == (None, None)
     assert resolve({"task": {"name": "invariances"}}).model is None
 
 
-def test_a_stored_analysis_is_read_again_as_one() -> None:
+def test_stored_analysis_is_read_as_an_analysis() -> None:
     spec = resolve({"task": {"name": "hidden_dynamics"}, "model": {"cell": "gru"}, "seeds": [3]})
     stored = spec.model_dump(mode="json")
     assert stored["kind"] == "analysis"
@@ -40,7 +40,7 @@ def test_a_stored_analysis_is_read_again_as_one() -> None:
 
 
 @pytest.mark.parametrize("mode", ["validation", "serialization"])
-def test_its_schema_says_which_models_there_are(mode: Literal["validation", "serialization"]) -> None:
+def test_schema_of_an_analysis_lists_all_models(mode: Literal["validation", "serialization"]) -> None:
     models, trained = (
         spec.model_json_schema(mode=mode)["properties"]["model"]["anyOf"] for spec in (AnalysisSpec, TrainingSpec)
     )
@@ -48,15 +48,15 @@ def test_its_schema_says_which_models_there_are(mode: Literal["validation", "ser
     assert {"$ref": "#/$defs/GRU"} in trained
 
 
-def test_a_group_norm_of_any_groups_has_its_row_of_table_1() -> None:
+def test_invariances_accept_group_norm_with_any_number_of_groups() -> None:
     for groups in ({}, {"groups": 3}):
         spec = resolve({"task": {"name": "invariances"}, "norm": {"method": "group_norm", **groups}})
         assert parse(spec.model_dump(mode="json")) == spec
 
 
 @pytest.mark.parametrize(("sites", "now"), [(["sum"], ("layer",)), ([], ())])
-def test_what_was_measured_at_a_site_of_a_cell_is_measured_at_a_layer(sites: list[str], now: tuple[str, ...]) -> None:
-    """A method that was switched off stays so."""
+def test_stored_sites_of_a_cell_become_the_site_of_a_layer(sites: list[str], now: tuple[str, ...]) -> None:
+    """A method that had no sites has no sites afterwards."""
     stored = resolve({"task": {"name": "invariances"}, "norm": {"method": "layer_norm"}}).model_dump(mode="json")
     del stored["spec_version"]
     old = parse({**stored, "norm": {**stored["norm"], "sites": sites}})
@@ -67,7 +67,7 @@ def test_what_was_measured_at_a_site_of_a_cell_is_measured_at_a_layer(sites: lis
 @pytest.mark.parametrize(
     "stored", [{}, {"task": "invariances"}, {"spec_version": "1"}, {"spec_version": -1}, {"spec_version": 9}]
 )
-def test_what_is_no_stored_spec_is_refused(stored: dict[str, Any]) -> None:
+def test_invalid_stored_spec_is_refused(stored: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         parse(stored)
 
@@ -98,7 +98,7 @@ def test_an_error_names_its_field_and_the_repair(written: dict[str, Any], loc: s
     assert repair in refused.value.errors[0].msg
 
 
-def test_trained_models_that_do_not_fit_say_which_do() -> None:
+def test_trained_model_that_does_not_fit_is_refused_with_what_fits() -> None:
     settling = PopulationStatistics(run=RUN)
     assert settling.misfit(PermutedDigits(), RecurrentBatchNorm()) is None
     assert "recurrent_batch_norm per_step" in (settling.misfit(PermutedDigits(), LayerNorm()) or "")

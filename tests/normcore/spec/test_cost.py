@@ -1,4 +1,4 @@
-"""The catalogue's costs are those of the models that are built, and of the protocols."""
+"""Costs in the catalogue equal those of the built models and those in the protocols."""
 
 import pytest
 import torch
@@ -38,14 +38,16 @@ def cost_of(task: dict[str, object], **parts: object) -> Cost:
         ({"name": "convnet"}, 1_406_794, 240e9),
     ],
 )
-def test_the_papers_models_cost_what_the_protocols_say(task: dict[str, object], parameters: int, flop: float) -> None:
+def test_models_of_the_papers_cost_as_much_as_in_the_protocols(
+    task: dict[str, object], parameters: int, flop: float
+) -> None:
     task = {**task, "profile": "paper"}
     cost = cost_of(task)
     assert cost.parameters == parameters
     assert cost.flop_of_update(spec_of(task).training.batch_size) == pytest.approx(flop, rel=0.05)
 
 
-def test_text8_has_the_papers_parameters() -> None:
+def test_text8_model_has_as_many_parameters_as_in_the_paper() -> None:
     task = {"name": "char_lm", "corpus": "text8", "sequence_length": 180}
     cost = cost_of(task, model={"hidden_size": 2000})
     assert cost.parameters == 16_284_027
@@ -54,7 +56,7 @@ def test_text8_has_the_papers_parameters() -> None:
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
-def test_parameters_are_those_of_the_network_that_is_built(cell: str, bidirectional: bool) -> None:
+def test_parameter_count_equals_that_of_the_built_network(cell: str, bidirectional: bool) -> None:
     parts = {"cell": cell, "hidden_size": 7, "num_layers": 2, "bidirectional": bidirectional}
     spec = spec_of({"name": "permuted_digits"}, model=parts)
     assert isinstance(spec.model, RecurrentModel)
@@ -65,7 +67,7 @@ def test_parameters_are_those_of_the_network_that_is_built(cell: str, bidirectio
     assert cost.parameters == sum(p.numel() for p in built.parameters())
 
 
-def test_a_language_models_readout_counts_at_every_step() -> None:
+def test_readout_of_a_language_model_counts_at_every_step() -> None:
     spec = spec_of({"name": "char_lm", "corpus": "ptb", "sequence_length": 5}, model={"hidden_size": 3})
     assert isinstance(spec.model, RecurrentModel)
     built = LanguageModel(Build(spec.model, spec.norm, "auto", CPU, torch.float32).recurrent(spec.model, 50), 50)
@@ -75,7 +77,7 @@ def test_a_language_models_readout_counts_at_every_step() -> None:
     assert cost.products == 4 * (12 * (50 + 3) + 3 * 50)
 
 
-def test_networks_of_layers_cost_what_is_built() -> None:
+def test_cost_of_a_network_of_layers_equals_that_of_the_built_network() -> None:
     for task, shape in (("feedforward", (1, 8, 8)), ("convnet", (1, 8, 8))):
         spec = spec_of({"name": task, "profile": "smoke"})
         build = Build(spec.model, spec.norm, "auto", CPU, torch.float32)

@@ -1,4 +1,4 @@
-"""Specs that an older normbench stored mean today what they meant then."""
+"""Stored specs of older versions keep their meaning."""
 
 from typing import Any
 
@@ -52,18 +52,18 @@ def invariances(**norm: Any) -> dict[str, Any]:
     return {"kind": "analysis", "task": task, "model": None, "norm": norm, **REST}
 
 
-def test_one_step_for_every_version() -> None:
+def test_every_version_has_an_upgrade_step() -> None:
     assert len(UPGRADES) == SPEC_VERSION
 
 
-def test_what_is_of_today_stays_as_it_is() -> None:
+def test_spec_of_the_present_version_is_unchanged() -> None:
     today = resolve({"task": {"name": "char_lm"}}).model_dump(mode="json")
     assert today["spec_version"] == SPEC_VERSION
     assert upgrade(today) == today
     assert parse(today) == resolve({"task": {"name": "char_lm"}})
 
 
-def test_one_extent_of_text_becomes_two() -> None:
+def test_eval_chars_becomes_valid_chars_and_test_chars() -> None:
     for characters in (1000, None):
         stored = {**CHAR_LM, "task": {**CHAR_LM["task"], "eval_chars": characters}}  # type: ignore[dict-item]
         task = upgrade(stored)["task"]
@@ -71,13 +71,13 @@ def test_one_extent_of_text_becomes_two() -> None:
         assert (task["valid_chars"], task["test_chars"]) == (characters, characters)
 
 
-def test_upgrading_leaves_what_is_stored_alone() -> None:
+def test_upgrade_does_not_change_the_stored_object() -> None:
     before = repr(CHAR_LM)
     upgrade(CHAR_LM)
     assert repr(CHAR_LM) == before
 
 
-def test_a_training_of_version_0_is_the_training_that_it_was() -> None:
+def test_training_of_version_0_keeps_its_meaning() -> None:
     spec = parse(CHAR_LM)
     assert isinstance(spec, TrainingSpec)
     assert spec.spec_version == SPEC_VERSION
@@ -89,14 +89,14 @@ def test_a_training_of_version_0_is_the_training_that_it_was() -> None:
     assert (spec.seeds, spec.labels) == ([0, 7], {"team": "a"})
 
 
-def test_it_has_the_fingerprint_of_the_same_spec_written_today() -> None:
+def test_training_of_version_0_has_the_fingerprint_of_the_same_spec_today() -> None:
     written = {"task": {"name": "char_lm", "profile": "smoke"}, "norm": {"method": "weight_norm"}}
     assert parse(CHAR_LM).fingerprint() == resolve(written).fingerprint()
 
 
 @pytest.mark.parametrize("method", ["layer_norm", "rms_norm", "dynamic_tanh", "recurrent_batch_norm"])
-def test_a_layer_of_units_has_one_site(method: str) -> None:
-    """Version 0 kept the sites of an LSTM for it, of which the layer has none."""
+def test_sites_of_a_lstm_become_the_site_of_a_layer_in_invariances(method: str) -> None:
+    """Version 0 stored the sites of an LSTM, although a layer has none of them."""
     spec = parse(invariances(method=method, sites=["input", "recurrent", "cell"]))
     assert isinstance(spec, AnalysisSpec)
     assert spec.norm is not None
@@ -105,13 +105,13 @@ def test_a_layer_of_units_has_one_site(method: str) -> None:
     assert spec.fingerprint() == today.fingerprint()
 
 
-def test_a_normalized_cell_is_none_of_a_layers_options() -> None:
+def test_option_carry_of_a_cell_is_reset_in_invariances() -> None:
     spec = parse(invariances(method="recurrent_batch_norm", sites=["cell"], carry="normalized"))
     assert spec.norm is not None
     assert spec.norm.model_dump()["carry"] == "raw"
 
 
-def test_a_layer_has_as_many_units_as_its_groups_ask_for() -> None:
+def test_groups_of_group_norm_stay_in_invariances() -> None:
     spec = parse(invariances(method="group_norm", gain_init=1.0, eps=1e-5, groups=32))
     assert spec.norm is not None
     assert spec.norm.model_dump()["groups"] == 32
@@ -124,14 +124,14 @@ def test_sites_of_a_recurrent_network_stay() -> None:
     assert norm.model_dump()["sites"] == ("input", "recurrent")
 
 
-def test_what_takes_no_norm_gets_none() -> None:
+def test_analysis_without_a_norm_gets_no_norm() -> None:
     task = {"name": "fisher_geometry", "profile": "small"}
     spec = parse({"kind": "analysis", "task": task, "model": None, "norm": None, **REST})
     assert spec.norm is None
     assert spec.model is None
 
 
-def test_a_later_version_is_refused() -> None:
+def test_stored_spec_of_a_later_version_is_refused() -> None:
     with pytest.raises(ValueError, match=f"of version {SPEC_VERSION + 1}, but .* only versions up to {SPEC_VERSION};"):
         parse({**CHAR_LM, "spec_version": SPEC_VERSION + 1})
 
@@ -148,7 +148,7 @@ def test_a_written_spec_of_version_0_is_upgraded() -> None:
     assert spec.spec_version == SPEC_VERSION
 
 
-def test_what_it_omits_comes_from_the_profile() -> None:
+def test_written_spec_of_version_0_is_completed_from_the_profile() -> None:
     assert resolve({"spec_version": 0, "task": {"name": "char_lm"}}) == resolve({"task": {"name": "char_lm"}})
 
 
@@ -168,7 +168,7 @@ def test_what_it_omits_comes_from_the_profile() -> None:
         ({"task": {"name": "char_lm", "eval_chars": 500}}, ("task", "eval_chars")),
     ],
 )
-def test_what_is_wrong_in_any_version_names_its_field(written: dict[str, Any], loc: tuple[str, ...]) -> None:
+def test_error_in_a_spec_of_any_version_names_its_field(written: dict[str, Any], loc: tuple[str, ...]) -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve(written)
     assert caught.value.errors[0].loc == loc

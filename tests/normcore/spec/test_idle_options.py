@@ -1,4 +1,4 @@
-"""An option that a method calls idle in a model changes nothing there, and one that changes something is not idle."""
+"""An option that a method calls idle in a model changes nothing there. Every other option changes something."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ TASKS = ("feedforward", "convnet")
 def short(task: str, method: str) -> TrainingSpec:
     training: dict[str, Any] = {"max_steps": 3, "eval_every": 3}
     if task == "convnet":
-        training["schedule"] = None  # which begins later than that
+        training["schedule"] = None  # it starts after the last of these steps
     return training_spec({"task": {"name": task, "profile": "smoke"}, "norm": {"method": method}, "training": training})
 
 
@@ -68,7 +68,7 @@ def test_an_idle_option_changes_nothing(task: str, method: str, option: str) -> 
 
 
 def steps(cell: str, options: dict[str, Any]) -> Tensor:
-    """Outputs of a cell with layer norm for a sequence."""
+    """Compute the outputs of a cell with layer norm for a sequence."""
     torch.manual_seed(0)
     model = CELLS.validate({"cell": cell, "hidden_size": 5})
     norm = LayerNorm.model_validate({**LayerNorm.defaults(CELLS[cell]), **options})
@@ -104,7 +104,9 @@ def test_an_idle_option_of_a_cell_changes_nothing_and_is_refused(
         ("gru", {}, "scope", "per_gate"),
     ],
 )
-def test_and_one_that_is_not_idle_changes_something(cell: str, beside: dict[str, Any], option: str, value: Any) -> None:
+def test_option_of_a_cell_that_is_not_idle_changes_the_outputs(
+    cell: str, beside: dict[str, Any], option: str, value: Any
+) -> None:
     assert not torch.equal(steps(cell, beside), steps(cell, {**beside, option: value}))
     changed = LayerNorm.model_validate({**LayerNorm.defaults(CELLS[cell]), **beside, option: value})
     assert changed.pointless(CELLS.validate({"cell": cell})) is None
@@ -121,7 +123,9 @@ def test_and_one_that_is_not_idle_changes_something(cell: str, beside: dict[str,
         ("permuted_digits", "recurrent_batch_norm", "initial_state_noise", 0.5),
     ],
 )
-def test_what_is_idle_in_one_model_is_used_in_another(task: str, method: str, option: str, value: Any) -> None:
+def test_option_that_is_idle_in_one_model_is_used_in_another_model(
+    task: str, method: str, option: str, value: Any
+) -> None:
     assert any((method, option) == case[1:] for case in CASES)
     spec = short(task, method)
     assert option not in spec.norm.idle(spec.model)

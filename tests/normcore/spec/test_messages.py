@@ -1,4 +1,4 @@
-"""Messages of pydantic are said again with a repair."""
+"""Messages of pydantic are replaced by messages that say how to repair the input."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class Moment(BaseModel):
         ({}, "it is required; add it"),
     ],
 )
-def test_what_is_wrong_is_said_with_a_repair(written: Any, said: str) -> None:
+def test_message_of_pydantic_is_replaced_by_a_repair(written: Any, said: str) -> None:
     with pytest.raises(ValidationError) as refusal:
         Moment.model_validate(written)
     assert [message(error) for error in refusal.value.errors()] == [said]
@@ -71,7 +71,7 @@ def test_what_is_wrong_is_said_with_a_repair(written: Any, said: str) -> None:
         ({"model": {"bidirectional": "True"}}, "model.bidirectional: expected true or false, without quotes"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told_what_to_write(written: dict[str, Any], told: str) -> None:
+def test_value_of_the_wrong_type_is_refused_with_the_text_to_write(written: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve({**DIGITS, **written})
     assert str(caught.value) == told
@@ -90,13 +90,11 @@ def test_a_value_of_the_wrong_kind_is_told_what_to_write(written: dict[str, Any]
         (3, ["3"], []),
     ],
 )
-def test_what_is_meant_is_found_by_its_letters_its_other_names_and_its_words(
-    given: Any, known: list[str], meant: list[str]
-) -> None:
+def test_nearest_name_is_found_by_letters_other_names_and_words(given: Any, known: list[str], meant: list[str]) -> None:
     assert nearest(given, known) == meant
 
 
-def test_several_that_may_be_meant_stand_in_one_question() -> None:
+def test_suggestion_of_several_names_is_a_single_question() -> None:
     assert suggestion("mnist", ["permuted_mnist", "sequential_mnist"]) == (
         "did you mean 'permuted_mnist' or 'sequential_mnist'? "
     )

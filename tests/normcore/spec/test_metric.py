@@ -1,4 +1,4 @@
-"""Metrics know which values there are."""
+"""Metrics know their possible values."""
 
 import pytest
 
@@ -20,16 +20,16 @@ ANY = Metric("nats", "nats", "minimize")
         (ANY, -5.0, True),
     ],
 )
-def test_a_value_beyond_the_limits_cannot_be(metric: Metric, value: float, can_be: bool) -> None:
+def test_value_beyond_the_limits_of_the_metric_is_impossible(metric: Metric, value: float, can_be: bool) -> None:
     assert metric.can_be(value) is can_be
 
 
-def test_the_limits_are_told() -> None:
+def test_limits_of_a_metric_are_described() -> None:
     assert (ACCURACY.bounds, BITS_PER_CHAR.bounds, ANY.bounds) == ((0, 1), (0, None), (None, None))
     assert (ACCURACY.limits, BITS_PER_CHAR.limits, ANY.limits) == ("0 to 1", "0 or more", "any number")
 
 
-def test_shares_are_between_0_and_1_and_a_rank_is_one_or_more() -> None:
+def test_limits_of_shares_are_0_and_1_and_of_ranks_1_or_more() -> None:
     limits = {(m.name, m.least, m.most) for task in BENCHMARKS.values() for m in task.metrics}
     assert {(n, low, high) for n, low, high in limits if n in ("error_rate", "accuracy", "image_r1", "mr")} == {
         (name, 0, 1) for name in ("error_rate", "accuracy", "image_r1", "mr")

@@ -1,4 +1,4 @@
-"""Misfits are refused, with the field that has to change and what to do about it."""
+"""Misfits are refused with the field that has to change and with the repair."""
 
 from typing import Any
 
@@ -26,15 +26,15 @@ def usual(method: type[Method], model: type[Model], **options: Any) -> Method:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_a_method_fits_a_model_if_its_usual_options_do(method: type[Method], kind: type[Model]) -> None:
-    groups = {"groups": 4} if method.model_fields.keys() & {"groups"} else {}  # how many depends on the sizes
+def test_method_fits_a_model_if_its_default_options_fit(method: type[Method], kind: type[Model]) -> None:
+    groups = {"groups": 4} if method.model_fields.keys() & {"groups"} else {}  # what fits depends on the sizes
     misfit = usual(method, kind, **groups).misfit(kind())
     assert method.fits(kind) == (misfit is None)
     if misfit is not None:
         assert misfit.field == "method"
 
 
-def test_some_fit_and_some_do_not() -> None:
+def test_methods_fit_only_the_models_with_their_places() -> None:
     assert [tag for tag, kind in KINDS.items() if METHODS["instance_norm"].fits(kind)] == ["conv_net"]
     layers = ["attentive_reader", "conv_net", "feed_forward"]
     assert [tag for tag, kind in KINDS.items() if METHODS["batch_norm"].fits(kind)] == layers
@@ -44,7 +44,7 @@ def test_some_fit_and_some_do_not() -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_every_refusal_names_a_field_that_there_is_and_a_repair(method: type[Method], kind: type[Model]) -> None:
+def test_every_refusal_names_an_existing_field_and_a_repair(method: type[Method], kind: type[Model]) -> None:
     sites = [{"sites": (site,)} for site in ("sum", "cell", "layer", "attention")]
     wrong: list[dict[str, Any]] = [{}, {"groups": 7}, {"init": "data"}, *sites]
     known = [options for options in wrong if options.keys() <= method.model_fields.keys()]
@@ -65,9 +65,9 @@ def test_every_refusal_names_a_field_that_there_is_and_a_repair(method: type[Met
         for tag in METHODS
     ],
 )
-def test_every_method_that_fits_is_right_in_every_profile(name: str, profile: str, method: str) -> None:
+def test_every_fitting_method_is_valid_in_every_profile(name: str, profile: str, method: str) -> None:
     task = TASKS[name]
-    family = task.model or FeedForward  # of invariances, a layer of units
+    family = task.model or FeedForward  # the analysis invariances measures a layer of units
     chosen = family.kind_of(task.profiles[profile].model)  # type: ignore[index]
     assert chosen is not None
     written = {"task": {"name": name, "profile": profile}, "norm": {"method": method}}
@@ -256,7 +256,7 @@ def test_bad_input_is_refused_at_its_field(written: Any, loc: tuple[str | int, .
     assert message in error.msg
 
 
-def test_a_method_that_normalizes_nothing_over_the_batch_takes_one_example() -> None:
+def test_method_without_statistics_over_the_batch_takes_a_single_example() -> None:
     for norm in (
         {"method": "layer_norm"},
         *({"method": method, "sites": []} for method in ("batch_norm", "batch_renorm", "recurrent_batch_norm")),
@@ -265,8 +265,8 @@ def test_a_method_that_normalizes_nothing_over_the_batch_takes_one_example() -> 
     assert resolve({**DIGITS, "norm": {"method": "sequence_batch_norm"}, "training": {"batch_size": 1}}).max_steps
 
 
-def test_a_convnet_of_one_stage_fits_the_digits_and_one_of_three_does_cifar10() -> None:
-    """8 halved once leaves 4; 32 halved three times leaves 4, four times 2."""
+def test_stages_of_a_convnet_are_limited_by_the_size_of_the_images() -> None:
+    """8 pixels halved once are 4. 32 pixels halved three times are 4, and halved four times 2."""
     assert resolve(CONV).model == ConvNet(stage_channels=(4,), stage_depth=1, head_channels=4, dropout=0.0)
     cifar10 = {"task": {"name": "convnet", "profile": "paper"}}
     assert resolve({**cifar10, "model": {"stage_channels": [8, 8, 8]}}).max_steps == 90_000
@@ -275,7 +275,7 @@ def test_a_convnet_of_one_stage_fits_the_digits_and_one_of_three_does_cifar10() 
 
 
 @pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.takes_norm])
-def test_what_is_resolved_can_be_written_and_read_again(name: str) -> None:
+def test_resolved_spec_is_written_and_resolved_to_the_same_spec(name: str) -> None:
     spec = resolve({"task": {"name": name, "profile": "smoke"}, "norm": {"method": "layer_norm"}})
     written = spec.model_dump(mode="json")
     assert resolve(written) == spec
@@ -290,7 +290,7 @@ def test_the_benchmarks_of_images_take_models_without_cells() -> None:
     }
 
 
-def test_a_layer_of_one_unit_is_taken_where_nothing_standardizes_it_alone() -> None:
+def test_layer_of_one_unit_is_accepted_if_no_norm_standardizes_it_alone() -> None:
     one = {**DENSE, "model": {"hidden_sizes": [8, 1]}}
     resolve({**one, "norm": {"method": "rms_norm"}})
     resolve({**one, "norm": {"method": "layer_norm", "sites": ["output"]}})
@@ -312,13 +312,13 @@ def test_a_layer_of_one_unit_is_taken_where_nothing_standardizes_it_alone() -> N
         {"method": "rms_norm", "sites": [], "bias_init": 0.5},
     ],
 )
-def test_what_changes_something_is_taken_as_it_is_given(norm: dict[str, Any]) -> None:
+def test_norm_options_that_change_something_are_kept_as_given(norm: dict[str, Any]) -> None:
     resolved = resolve({**DIGITS, "norm": norm}).model_dump(mode="json")["norm"]
     assert {name: resolved[name] for name in norm} == norm
 
 
 @pytest.mark.parametrize("norm", [{"method": "layer_norm", "bias": "both"}, {"method": "group_norm", "groups": 8}])
-def test_what_is_to_no_purpose_is_refused_when_submitted_and_read_when_stored(norm: dict[str, Any]) -> None:
+def test_pointless_norm_option_is_refused_when_submitted_and_read_when_stored(norm: dict[str, Any]) -> None:
     written = {**DENSE, "model": {"hidden_sizes": [8, 8]}}
     stored = resolve({**written, "norm": {"method": norm["method"], **({"groups": 2} if "groups" in norm else {})}})
     dumped = stored.model_dump(mode="json")
@@ -329,7 +329,7 @@ def test_what_is_to_no_purpose_is_refused_when_submitted_and_read_when_stored(no
     assert caught.value.errors[0].type == "pointless"
 
 
-def test_a_task_to_no_purpose_is_read_when_stored_and_told_beside_a_norm_to_none() -> None:
+def test_pointless_options_of_task_and_norm_are_refused_together() -> None:
     dumped = resolve({**DIGITS, "norm": {"method": "layer_norm"}}).model_dump(mode="json")
     dumped["task"]["examples"] = 1197
     dumped["norm"]["conv_gain"] = "per_channel"
@@ -372,5 +372,5 @@ def test_an_option_of_model_or_training_that_changes_nothing_is_refused(
         {"training": {"clip_norm": None}},
     ],
 )
-def test_where_it_changes_something_it_is_taken(written: dict[str, Any]) -> None:
+def test_option_of_model_or_training_that_changes_something_is_accepted(written: dict[str, Any]) -> None:
     assert resolve({"norm": {"method": "none"}, **READER, **written})

@@ -1,4 +1,4 @@
-"""Names of what was measured."""
+"""Names of specs, entries and cells of sweeps."""
 
 from collections import defaultdict
 from itertools import product
@@ -23,7 +23,7 @@ def spec(**parts: Any) -> TrainingSpec:
     return found
 
 
-def test_a_spec_of_the_profile_has_the_methods_name_alone() -> None:
+def test_unchanged_profile_is_named_by_its_method_only() -> None:
     assert name("layer_norm", changes(spec(norm={"method": "layer_norm"}))) == "layer_norm"
 
 
@@ -32,7 +32,7 @@ def test_every_difference_from_the_profile_is_part_of_the_name() -> None:
     assert name("layer_norm", changes(tuned)) == "layer_norm (norm.eps 1e-08, lr 0.004)"
 
 
-def test_options_of_one_name_in_two_parts_are_told_apart() -> None:
+def test_options_with_the_same_name_in_two_parts_get_distinct_names() -> None:
     assert differences({"norm.momentum": 0.5}) == "norm.momentum 0.5"
     assert differences({"training.optimizer.momentum": 0.5}) == "optimizer.momentum 0.5"
 
@@ -48,14 +48,14 @@ def test_no_two_options_of_any_spec_have_the_same_name() -> None:
                 except InvalidSpec:
                     continue
     named = defaultdict[str, set[str]](set)
-    for path in paths - {"task.name", "task.profile"}:  # which no spec changes: they say what its profile is
+    for path in paths - {"task.name", "task.profile"}:  # no spec changes these two: they name its profile
         named[option(path)].add(path)
     assert len(named) > 60
     assert {text: found for text, found in named.items() if len(found) > 1 and text != "schedule"} == {}
     assert named["schedule"] == {"training.schedule", "training.schedule.name"}, "null, or which one: never both"
 
 
-def test_a_chosen_kind_is_told_before_its_options() -> None:
+def test_chosen_kind_stands_before_its_options() -> None:
     found = {"training.optimizer.lr": 0.1, "training.optimizer.name": "adam", "model.cell": "gru"}
     assert differences(found) == "cell gru, optimizer adam, lr 0.1"
 
@@ -70,24 +70,24 @@ def test_a_chosen_kind_is_told_before_its_options() -> None:
         ("a1" * 32, "lr a1a1a1a1a1a1…"),
     ],
 )
-def test_values_are_told_in_full_and_digests_by_their_beginning(value: Any, told: str) -> None:
+def test_values_stand_in_full_and_digests_are_shortened(value: Any, told: str) -> None:
     assert differences({"training.optimizer.lr": value}) == told
 
 
-def test_an_entry_leaves_the_problem_to_its_board_and_an_experiment_tells_it() -> None:
+def test_name_of_an_entry_omits_the_problem_and_name_of_an_experiment_has_it() -> None:
     other = resolve({"task": {**SMOKE, "permutation_seed": 7}, "norm": {"method": "layer_norm"}})
     assert isinstance(other, TrainingSpec)
     assert name("layer_norm", changes(other)) == "layer_norm"
     assert name_of_spec(other.model_dump(mode="json")) == "layer_norm (permutation_seed 7)"
 
 
-def test_an_analysis_has_the_name_of_its_method_and_one_without_has_none() -> None:
+def test_analysis_is_named_by_its_method_or_has_no_name() -> None:
     found = resolve({"task": {"name": "invariances"}, "norm": {"method": "rms_norm"}})
     assert name_of_spec(found.model_dump(mode="json")) == "rms_norm"
     assert name_of_spec({"task": {"name": "hidden_dynamics"}, "norm": None, "model": {"cell": "rnn"}}) is None
 
 
-def test_a_spec_of_a_plug_in_that_is_missing_has_its_methods_name() -> None:
+def test_spec_of_a_missing_plug_in_is_named_by_its_method() -> None:
     stored = {**spec().model_dump(mode="json"), "norm": {"method": "gone_norm", "strength": 3}}
     assert name_of_spec(stored) == "gone_norm"
     assert changes_of({"task": {"name": "gone_task"}}) == {}
@@ -96,14 +96,14 @@ def test_a_spec_of_a_plug_in_that_is_missing_has_its_methods_name() -> None:
 LR = "training.optimizer.lr"
 
 
-def test_a_cell_is_named_by_its_values_with_as_many_digits_as_keep_the_cells_apart() -> None:
+def test_cell_of_a_sweep_is_named_by_its_values_with_enough_digits() -> None:
     assert cell_names([{"norm.method": "none", LR: 0.0012345678}]) == ["method none, lr 0.001235"]
     assert cell_names([{LR: 0.00123457}, {LR: 0.00123458}]) == ["lr 0.00123457", "lr 0.00123458"]
     assert cell_names([{LR: 0.1 + 0.2}, {LR: 0.3}]) == ["lr 0.30000000000000004", "lr 0.3"]
     assert cell_names([]) == []
 
 
-def test_what_all_cells_have_changed_alike_is_told_once() -> None:
+def test_changes_that_all_cells_of_a_sweep_share_are_named_once() -> None:
     cells = [{LR: 0.1, "training.batch_size": 7, "model.cell": "gru"}, {"training.batch_size": 7, "model.cell": "rnn"}]
     assert shared(cells, [LR]) == "batch_size 7"
     assert shared(cells[:1], [LR]) == "cell gru, batch_size 7"

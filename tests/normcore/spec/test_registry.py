@@ -1,4 +1,4 @@
-"""One mechanism finds every kind of part: ours in their packages, others' by entry points."""
+"""A registry finds every kind of part: our own in their packages, and those of other packages by entry points."""
 
 import os
 import subprocess
@@ -63,7 +63,7 @@ EXPECTED = {
 }
 
 
-# -- what there is ---------------------------------------------------------------------------------
+# -- members ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", REGISTRIES)
@@ -71,7 +71,7 @@ def test_every_class_that_comes_with_normbench_is_found(kind: str) -> None:
     assert set(REGISTRIES[kind].ours) == EXPECTED[kind]
 
 
-def test_bases_and_what_a_module_imports_are_no_members() -> None:
+def test_base_classes_and_imported_classes_are_not_members() -> None:
     assert METHODS["layer_norm"] is LayerNorm
     assert all(kind.__module__ == f"normcore.spec.methods.{tag}" for tag, kind in METHODS.ours.items())
     assert "layer" not in METHODS
@@ -86,7 +86,7 @@ def test_tags_name_their_classes(kind: str) -> None:
         assert registry.tag_of(member) == tag
 
 
-def test_the_order_is_that_of_the_modules_names_and_in_a_module_of_its_lines() -> None:
+def test_members_are_ordered_by_module_name_and_then_by_line() -> None:
     assert list(METHODS.ours) == sorted(METHODS.ours)
     pixels = ["sequential_mnist", "permuted_mnist", "sequential_digits", "permuted_digits"]
     images = ["feedforward", "convnet"]
@@ -95,7 +95,7 @@ def test_the_order_is_that_of_the_modules_names_and_in_a_module_of_its_lines() -
 
 
 def test_a_class_belongs_to_the_module_that_defines_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever it is imported: here the first module imports the class of the second."""
+    """Importing it elsewhere changes nothing: here the first module imports the class of the second."""
     package = tmp_path / "made_methods"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -114,7 +114,7 @@ class {name}(Method):
     assert [kind.__name__ for kind in registry.values()] == ["A", "B"]
 
 
-def test_the_tag_of_an_instance_is_its_classs() -> None:
+def test_instance_has_the_tag_of_its_class() -> None:
     assert METHODS.tag_of(LayerNorm(eps=1e-3)) == "layer_norm"
     assert CELLS.tag_of(LSTM()) == "lstm"
     assert MODELS.tag_of(LSTM()) == "recurrent"
@@ -159,7 +159,7 @@ class Made(Kind):
 
 
 def made_registry(folder: Path, monkeypatch: pytest.MonkeyPatch, *modules: str, home: str = "") -> Registry[Method]:
-    """A package of options, one of which inherits its home, and one that implements them in these modules."""
+    """Write a package of options, one class of which inherits its home, and a package with these modules for them."""
     for package, contents in (("made_spec", {"made": MADE_TASK.format(home=home)}), ("made_norms", {})):
         (folder / package).mkdir()
         files = {"__init__": "", **contents, **({} if contents else dict.fromkeys(modules, "class Made: pass"))}
@@ -174,7 +174,7 @@ def made_registry(folder: Path, monkeypatch: pytest.MonkeyPatch, *modules: str, 
 @pytest.mark.parametrize(
     ("modules", "module"), [(["shared"], "made_norms.shared"), (["shared", "made"], "made_norms.made")]
 )
-def test_a_home_that_is_inherited_gives_way_to_the_module_of_the_tag(
+def test_module_of_the_tag_overrides_an_inherited_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modules: list[str], module: str
 ) -> None:
     registry = made_registry(tmp_path, monkeypatch, *modules)
@@ -184,7 +184,7 @@ def test_a_home_that_is_inherited_gives_way_to_the_module_of_the_tag(
         assert (implementation.__module__, implementation.__name__) == ("made_norms.made", "Made")
 
 
-def test_a_home_beside_a_module_of_the_tag_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_and_module_of_the_tag_together_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = made_registry(
         tmp_path, monkeypatch, "shared", "made", home='home: ClassVar[str] = "made_norms.shared:Shared"'
     )
@@ -192,7 +192,7 @@ def test_a_home_beside_a_module_of_the_tag_is_an_error(tmp_path: Path, monkeypat
         registry.ours  # noqa: B018
 
 
-def test_a_home_that_is_the_module_of_the_tag_names_its_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_in_the_module_of_the_tag_names_the_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = made_registry(tmp_path, monkeypatch, "made", home='home: ClassVar[str] = "made_norms.made:Made"')
     assert registry.implementation(registry["made"](method="made")).__module__ == "made_norms.made"
 
@@ -201,7 +201,7 @@ IMPLEMENTED = [(kind, tag) for kind in REGISTRIES if kind not in ("models", "ana
 
 
 @pytest.mark.parametrize(("kind", "tag"), IMPLEMENTED)
-def test_everything_has_an_implementation(kind: str, tag: str) -> None:
+def test_every_class_of_options_has_an_implementation(kind: str, tag: str) -> None:
     registry = REGISTRIES[kind]
     required = {"dataset": "digits", "lr": 1e-3}
     fields = registry[tag].model_fields
@@ -235,7 +235,7 @@ def test_a_mapping_becomes_the_class_of_its_tag() -> None:
         ({"method": 3}, "unknown 3; choose from", ["method"]),
     ],
 )
-def test_what_names_none_is_told_which_there_are(value: Any, message: str, loc: list[str]) -> None:
+def test_value_without_a_known_tag_is_refused_with_the_known_tags(value: Any, message: str, loc: list[str]) -> None:
     with pytest.raises(PydanticCustomError) as caught:
         METHODS.validate(value)
     assert message in caught.value.message()
@@ -256,7 +256,7 @@ def test_a_part_is_written_with_the_fields_of_its_own_class() -> None:
     assert Spec.model_validate_json(Spec(norm=LayerNorm(eps=0.5)).model_dump_json()).norm == LayerNorm(eps=0.5)
 
 
-def test_the_json_schema_is_one_of_them_told_apart_by_the_tag() -> None:
+def test_json_schema_is_a_union_discriminated_by_the_tag() -> None:
     schema = Spec.model_json_schema()
     norm = schema["properties"]["norm"]
     assert norm["discriminator"]["propertyName"] == "method"
@@ -311,10 +311,10 @@ Install = Callable[..., Registry[Method]]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Puts a package with these entry points on the path, as pip does, and gives a registry that has not looked yet."""
+    """Function that puts a package with entry points on the path, as pip does, and returns a new registry."""
 
     def installed(source: str = OPTIONS, **entries: str) -> Registry[Method]:
-        module = f"someones_{tmp_path.name.replace('-', '_')}"  # one of its own for each test
+        module = f"someones_{tmp_path.name.replace('-', '_')}"  # a separate module for each test
         (tmp_path / f"{module}.py").write_text(dedent(source) % {"module": module} if "%(" in source else source)
         about = tmp_path / "someones_methods-1.2.dist-info"
         about.mkdir()
@@ -327,7 +327,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     return installed
 
 
-def test_a_method_of_another_package_is_one_like_ours(install: Install) -> None:
+def test_method_of_another_package_is_used_like_our_own(install: Install) -> None:
     registry = install(good="{module}:Good")
     assert list(registry) == [*METHODS.ours, "good"], "ours come first"
     good = registry.validate({"method": "good"})
@@ -345,7 +345,7 @@ def test_a_method_of_another_package_is_one_like_ours(install: Install) -> None:
         ("", "AttributeError: module '{module}' has no attribute 'Other'"),
     ],
 )
-def test_an_implementation_that_cannot_be_imported_is_told_with_its_package_and_class(
+def test_implementation_that_cannot_be_imported_is_reported_with_package_and_class(
     install: Install, tmp_path: Path, implementation: str, reason: str
 ) -> None:
     module = f"layers_{tmp_path.name.replace('-', '_')}"
@@ -357,12 +357,12 @@ def test_an_implementation_that_cannot_be_imported_is_told_with_its_package_and_
     assert str(caught.value) == told
 
 
-def test_ours_that_cannot_be_imported_is_a_fault_with_a_traceback() -> None:
+def test_missing_implementation_of_our_own_raises_the_original_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         METHODS.implementation(LayerNorm(), "Nothing")
 
 
-def test_its_origin_is_its_package_and_ours_have_none(install: Install) -> None:
+def test_origin_is_the_package_of_a_plug_in_and_none_for_our_own(install: Install) -> None:
     registry = install(good="{module}:Good", layer_norm="{module}:Shadow")
     assert registry.origin("good") == "someones-methods 1.2"
     assert registry.origin("layer_norm") is None
@@ -370,7 +370,7 @@ def test_its_origin_is_its_package_and_ours_have_none(install: Install) -> None:
     assert registry.origin("nobodys") is None
 
 
-def test_its_origin_is_not_a_package_whose_class_of_that_name_is_left_out(install: Install, tmp_path: Path) -> None:
+def test_origin_is_not_a_package_whose_class_was_left_out(install: Install, tmp_path: Path) -> None:
     registry = install(good="{module}:Good")
     about = tmp_path / "another_methods-0.1.dist-info"
     about.mkdir()
@@ -394,9 +394,7 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), UNUSABLE, ids=[f"{u[0]}-{u[1]}" for u in UNUSABLE])
-def test_one_that_cannot_be_used_is_left_out_with_the_reason(
-    install: Install, name: str, value: str, reason: str
-) -> None:
+def test_unusable_plug_in_is_left_out_with_the_reason(install: Install, name: str, value: str, reason: str) -> None:
     registry = install(**{name: value})
     with pytest.warns(UnusablePlugIn, match=reason) as warned:
         assert name not in registry or registry[name] is METHODS.ours[name]
@@ -416,7 +414,7 @@ def test_one_that_cannot_be_used_is_left_out_with_the_reason(
         "class Mute(Exception):\n    def __str__(self):\n        raise ValueError\nraise Mute",
     ],
 )
-def test_a_package_that_cannot_be_imported_does_no_harm(install: Install, source: str) -> None:
+def test_package_that_cannot_be_imported_leaves_the_registry_intact(install: Install, source: str) -> None:
     registry = install(source, good="{module}:Good")
     with pytest.warns(UnusablePlugIn, match="good .* is left out: .*[a-z]"):
         assert list(registry) == list(METHODS.ours)
@@ -428,7 +426,7 @@ def refusal(registry: Registry[Method], tag: str) -> str:
     return refused.value.message()
 
 
-def test_a_package_that_was_installed_after_the_registry_was_read_is_refused_with_the_repair(install: Install) -> None:
+def test_package_installed_after_the_registry_was_read_is_refused_with_the_repair(install: Install) -> None:
     registry = Registry("methods", Method, "normcore.spec.methods", tag="method", implemented_in="normcore.norms")
     assert "good" not in registry
     install(good="{module}:Good")
@@ -440,7 +438,7 @@ def test_a_package_that_was_installed_after_the_registry_was_read_is_refused_wit
     assert "choose from" in refusal(registry, "nowhere")
 
 
-def test_a_module_that_was_written_after_the_registry_was_read_is_refused_with_the_repair(
+def test_module_written_after_the_registry_was_read_is_refused_with_the_repair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import normcore.spec.methods as methods
@@ -454,46 +452,46 @@ def test_a_module_that_was_written_after_the_registry_was_read_is_refused_with_t
     assert "restart" in told
 
 
-def test_whoever_asks_for_one_that_was_left_out_is_told_why(install: Install) -> None:
+def test_refusal_of_a_plug_in_that_was_left_out_gives_the_reason(install: Install) -> None:
     registry = install(other="{module}:Good")
     with pytest.warns(UnusablePlugIn):
         assert "other" not in registry
     assert 'expected its field method: Literal["other"]' in refusal(registry, "other")
 
 
-def test_a_name_of_any_length_is_refused() -> None:
+def test_unknown_name_of_10000_letters_is_refused() -> None:
     assert "choose from" in refusal(METHODS, "x" * 10_000)
 
 
-def test_the_reason_is_one_line_with_the_errors_class(install: Install) -> None:
+def test_warning_gives_the_reason_on_one_line_with_the_class_of_the_error(install: Install) -> None:
     registry = install("raise RuntimeError('broken', '\\n', 'on import')", good="{module}:Good")
     with pytest.warns(UnusablePlugIn) as warned:
         assert "good" not in registry
     assert str(warned[0].message).endswith(r"is left out: RuntimeError: ('broken', '\n', 'on import')")
 
 
-def test_the_others_of_the_same_package_work(install: Install) -> None:
+def test_unusable_class_leaves_other_classes_of_its_package_usable(install: Install) -> None:
     registry = install(homeless="{module}:Homeless", good="{module}:Good")
     with pytest.warns(UnusablePlugIn, match="homeless"):
         assert set(registry) == {*METHODS.ours, "good"}
 
 
-def test_a_warning_comes_once(install: Install, recwarn: pytest.WarningsRecorder) -> None:
+def test_warning_about_an_unusable_plug_in_comes_once(install: Install, recwarn: pytest.WarningsRecorder) -> None:
     registry = install(homeless="{module}:Homeless")
     for _ in range(3):
         assert "homeless" not in registry
     assert len(recwarn.list) == 1
 
 
-def test_other_groups_are_none_of_its_business(install: Install) -> None:
+def test_registry_ignores_entry_points_of_other_groups(install: Install) -> None:
     install(good="{module}:Good")
     cells = Registry("cells", RecurrentModel, "normcore.spec.cells", tag="cell", implemented_in="normcore.cells")
     assert set(cells) == EXPECTED["cells"]
 
 
 @pytest.mark.parametrize(("imported", "warns"), [("import torch\n", True), ("", False)])
-def test_a_package_that_imports_torch_with_its_options_is_named(tmp_path: Path, imported: str, warns: bool) -> None:
-    """It is used, but the API then holds torch."""
+def test_package_whose_options_import_torch_is_named_in_a_warning(tmp_path: Path, imported: str, warns: bool) -> None:
+    """The package is used, but torch is then loaded in the API process."""
     (tmp_path / "heavy.py").write_text(imported + OPTIONS % {"module": "json"})
     about = tmp_path / "heavy_methods-1.2.dist-info"
     about.mkdir()
@@ -514,8 +512,8 @@ def test_a_package_that_imports_torch_with_its_options_is_named(tmp_path: Path, 
     assert done.stderr.count("PlugInWithTorch") == (1 if warns else 0)
 
 
-def test_a_class_variable_is_a_tag_only_where_a_class_has_its_own() -> None:
-    """``architecture`` of a base class would make all that derive from it one of a name."""
+def test_inherited_class_variable_is_not_a_tag() -> None:
+    """Otherwise all classes derived from a model would share its ``architecture`` and so its name."""
 
     class Wider(FeedForward):
         pass

@@ -1,4 +1,4 @@
-"""Whatever a user may write becomes a resolved spec, or an error that names its field."""
+"""Any input becomes a resolved spec, or an error that names its field."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_seeds_device_priority_and_labels_are_not_hashed(
 
 
 @given(written_specs, st.floats(1e-6, 1e6, exclude_min=True))
-def test_a_learning_rate_of_its_own_gives_a_fingerprint_of_its_own(written: dict[str, Any], lr: float) -> None:
+def test_another_learning_rate_gives_another_fingerprint(written: dict[str, Any], lr: float) -> None:
     usual = training_spec(written)
     other = resolve({**plain(usual), "training": {**plain(usual)["training"], "optimizer": {"lr": lr}}})
     same = lr == usual.training.optimizer.lr
@@ -75,11 +75,11 @@ def test_a_fingerprint_without_the_norm_is_the_same_for_all_methods() -> None:
     assert len(groups) == 1
 
 
-def test_an_untouched_spec_departs_from_its_profile_in_nothing() -> None:
+def test_unchanged_spec_has_no_changes_from_its_profile() -> None:
     assert changes(training_spec({"task": {"name": "permuted_digits"}, "norm": {"method": "layer_norm"}})) == {}
 
 
-def test_changes_tell_what_departs_from_the_profile() -> None:
+def test_changes_list_all_differences_from_the_profile() -> None:
     spec = training_spec({"task": {"name": "permuted_digits"}, "model": {"cell": "gru"}, "training": {"batch_size": 7}})
     assert changes(spec) == {"model.cell": "gru", "training.batch_size": 7}
     usual = training_spec({"task": {"name": "permuted_digits"}}).training.batch_size
@@ -157,7 +157,7 @@ def test_an_error_names_its_field_and_the_repair(written: Any, loc: tuple[str | 
 
 
 @pytest.mark.parametrize("file", ["./my/text.txt", "my//text.txt", "my/./text.txt"])
-def test_a_text_file_has_one_name_however_its_path_is_written(file: str) -> None:
+def test_path_of_a_text_file_is_resolved_to_a_single_name(file: str) -> None:
     usual, other = (
         resolve({"task": {"name": "char_lm", "corpus": "file", "file": name}}) for name in ("my/text.txt", file)
     )
@@ -165,7 +165,7 @@ def test_a_text_file_has_one_name_however_its_path_is_written(file: str) -> None
     assert other.fingerprint() == usual.fingerprint()
 
 
-def test_the_sites_of_an_rnn_are_its_sum_or_its_terms() -> None:
+def test_sites_of_an_rnn_are_the_sum_or_both_terms() -> None:
     rnn = {**DIGITS, "model": {"cell": "rnn"}}
     for method in ("layer_norm", "recurrent_batch_norm", "rms_norm", "dynamic_tanh"):
         assert training_spec({**rnn, "norm": {"method": method}}).norm.model_dump()["sites"] == ("sum",)
@@ -176,7 +176,7 @@ def test_the_sites_of_an_rnn_are_its_sum_or_its_terms() -> None:
         assert [e.loc for e in caught.value.errors] == [("norm", "sites")]
 
 
-def test_a_methods_defaults_are_those_of_the_cell_unless_one_says_otherwise() -> None:
+def test_defaults_of_a_method_depend_on_the_cell_unless_given() -> None:
     for cell, usual in (("gru", "inside"), ("lstm", "outside"), ("rnn", "outside")):
         written = {**DIGITS, "model": {"cell": cell}, "norm": {"method": "layer_norm"}}
         assert training_spec(written).norm.model_dump()["bias"] == usual
@@ -190,13 +190,13 @@ def test_layer_norm_of_the_reader_has_the_bias_in_both_places_as_in_the_authors_
     assert training_spec({**written, "norm": {"method": "none"}}).norm.model_dump() == {"method": "none"}
 
 
-def test_a_spec_without_a_task_is_told_so() -> None:
+def test_spec_without_a_task_is_refused() -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve({})
     assert [e.loc for e in caught.value.errors] == [("task",)]
 
 
-def test_several_errors_are_told_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve({**DIGITS, "model": {"hidden_size": 0}, "norm": {"method": "layer_norm", "eps": -1.0}, "device": "tpu"})
     assert [e.loc for e in caught.value.errors] == [("model", "hidden_size"), ("norm", "eps"), ("device",)]
@@ -207,8 +207,8 @@ def test_several_errors_are_told_at_once() -> None:
         st.none() | st.booleans() | st.floats() | st.text(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)
     )
 )
-def test_anything_that_is_no_spec_is_refused_in_order(written: Any) -> None:
-    assume(written != {})  # see test_a_spec_without_a_task_is_told_so
+def test_any_other_value_is_refused_with_invalid_spec(written: Any) -> None:
+    assume(written != {})  # see test_spec_without_a_task_is_refused
     with pytest.raises(InvalidSpec) as caught:
         resolve(written)
     assert caught.value.errors

@@ -1,4 +1,4 @@
-"""Every task's profiles are whole, and say what the papers say."""
+"""Profiles of every task are complete, and those called ``paper`` agree with the papers."""
 
 import pytest
 
@@ -15,7 +15,7 @@ IMAGES_ALONE = {("feedforward", "instance_norm"), ("invariances", "instance_norm
 
 
 def subjects(task: type[Task]) -> list[type[Model]]:
-    """The classes of models that a task's norm may have to fit."""
+    """Classes of models that the norm of a task may have to fit."""
     subject = task.subject if issubclass(task, Analysis) else None
     return [type(subject)] if subject else list(task.model.kinds().values()) if task.model else []
 
@@ -32,30 +32,30 @@ FITTING = [
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize(("task", "method"), FITTING)
-def test_every_profile_resolves_for_every_method_that_fits(task: str, profile: str, method: str) -> None:
+def test_every_profile_resolves_with_every_fitting_method(task: str, profile: str, method: str) -> None:
     spec = resolve({"task": {"name": task, "profile": profile}, "norm": {"method": method}})
     assert spec.norm is not None
     assert (spec.task.name, spec.task.profile, spec.norm.method) == (task, profile, method)
     assert spec.kind == TASKS[task].kind
 
 
-def test_a_task_without_a_method_for_it_would_be_untested() -> None:
+def test_every_task_has_a_fitting_method() -> None:
     assert {task for task, _ in FITTING} == {name for name, task in TASKS.items() if task.takes_norm}
 
 
 @pytest.mark.parametrize("task", [name for name, task in ANALYSES.items() if issubclass(task, TrainedAnalysis)])
 @pytest.mark.parametrize("profile", PROFILES)
-def test_an_analysis_of_a_trained_model_needs_no_more_than_its_run(task: str, profile: str) -> None:
+def test_analysis_of_a_trained_model_needs_only_its_run(task: str, profile: str) -> None:
     spec = resolve({"task": {"name": task, "profile": profile, "run": "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"}})
     assert (spec.kind, spec.model, spec.norm) == ("analysis", None, None)
 
 
 @pytest.mark.parametrize(("name", "task"), TASKS.items())
-def test_a_tag_is_the_key_it_is_listed_under(name: str, task: type[Task]) -> None:
+def test_tag_of_a_task_is_its_key_in_the_registry(name: str, task: type[Task]) -> None:
     assert task.model_fields["name"].default == name
 
 
-def test_the_paper_profile_of_permuted_mnist_is_the_papers() -> None:
+def test_paper_profile_of_permuted_mnist_equals_the_paper() -> None:
     spec = training_spec(
         {"task": {"name": "permuted_mnist", "profile": "paper"}, "norm": {"method": "recurrent_batch_norm"}}
     )
@@ -66,12 +66,12 @@ def test_the_paper_profile_of_permuted_mnist_is_the_papers() -> None:
     assert spec.norm.model_dump()["initial_state_noise"] == 0.0
 
 
-def test_only_in_order_pixels_get_noise_on_the_first_state() -> None:
+def test_only_sequential_pixels_have_noise_on_the_first_state() -> None:
     spec = training_spec({"task": {"name": "sequential_mnist"}, "norm": {"method": "recurrent_batch_norm"}})
     assert spec.norm.model_dump()["initial_state_noise"] == 0.1
 
 
-def test_the_paper_profile_of_char_lm_is_the_papers() -> None:
+def test_paper_profile_of_char_lm_equals_the_paper() -> None:
     spec = training_spec({"task": {"name": "char_lm", "profile": "paper"}})
     assert (spec.task.model_dump()["corpus"], spec.task.model_dump()["sequence_length"]) == ("ptb", 100)
     assert (recurrent_model(spec.model).hidden_size, spec.training.batch_size, spec.training.eval_every) == (

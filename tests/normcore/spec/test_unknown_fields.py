@@ -1,4 +1,4 @@
-"""A field that stands in the wrong place, or has another name here, is answered with the line to write."""
+"""A field in the wrong place, or under another name, is refused with the line to write."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def refusal(written: Any) -> str:
         ({"values": []}, "values", "`normbench claim`"),
     ],
 )
-def test_a_field_of_another_part_or_name_is_answered_with_the_line_to_write(
+def test_misplaced_or_misnamed_field_is_answered_with_the_line_to_write(
     written: dict[str, Any], field: str, line: str
 ) -> None:
     told = refusal({**DIGITS, **written})
@@ -48,7 +48,7 @@ def test_a_field_of_another_part_or_name_is_answered_with_the_line_to_write(
     assert line in told
 
 
-def test_what_an_analysis_does_not_have_is_not_offered() -> None:
+def test_parts_that_an_analysis_lacks_are_not_suggested() -> None:
     told = refusal({"task": {"name": "step_cost", "profile": "smoke"}, "max_steps": 8})
     assert told.startswith("max_steps: unknown field; remove it, or choose from spec_version, kind, task,")
 
@@ -65,6 +65,6 @@ def test_what_an_analysis_does_not_have_is_not_offered() -> None:
         ("seeds: [0]", 'add "task": {"name": "permuted_digits"}'),
     ],
 )
-def test_a_spec_without_a_task_is_told_what_stands_in_its_place(text: str, told: str) -> None:
+def test_spec_without_a_task_is_refused_with_the_misplaced_field(text: str, told: str) -> None:
     assert refusal(load_yaml(text)).startswith("task: it is required; ")
     assert told in refusal(load_yaml(text))

@@ -1,4 +1,4 @@
-"""A file that cannot be read is told its line and what to change."""
+"""A file that cannot be read is refused with the line of the error and the repair."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ SPEC = "task: {name: permuted_digits}\nseeds: [0]\n"
         (SPEC.encode() + b"\0", "line 3: a character that cannot be seen"),
     ],
 )
-def test_a_file_that_is_no_yaml_is_told_its_line(tmp_path: Path, content: str | bytes, told: str) -> None:
+def test_invalid_yaml_is_refused_with_line_and_repair(tmp_path: Path, content: str | bytes, told: str) -> None:
     path = tmp_path / "spec.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ValueError, match="is neither YAML nor JSON") as caught:
@@ -35,7 +35,7 @@ def test_a_file_that_is_no_yaml_is_told_its_line(tmp_path: Path, content: str | 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_file_that_windows_saved_is_read(tmp_path: Path, encoding: str, end: str) -> None:
+def test_file_in_any_encoding_and_line_end_of_windows_is_read(tmp_path: Path, encoding: str, end: str) -> None:
     path = tmp_path / "spec.yaml"
     path.write_bytes(f"{SPEC}labels: {{who: José}}\n".replace("\n", end).encode(encoding))
     assert read_spec(path) == {"task": {"name": "permuted_digits"}, "seeds": [0], "labels": {"who": "José"}}

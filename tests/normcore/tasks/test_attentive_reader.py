@@ -1,4 +1,4 @@
-"""Training data of the attentive reader, and its error rate."""
+"""Data and error rate of the task ``attentive_reader``."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ def smoke(method: str = "none", **parts: Any) -> TrainingSpec:
 
 
 def question(k: int) -> Question:
-    """The entity before it ``went`` is the answer."""
+    """Make a question whose answer is the entity before the word ``went``."""
     who, other = f"@entity{k % ENTITIES}", f"@entity{(k + 1) % ENTITIES}"
     passage = [f"{who} went home .".split(), [other, "stayed", *["there"] * (k % 3), "."]]
     return Question(passage, ["@placeholder", "went", "away"], who)
@@ -60,7 +60,7 @@ def as_said(codes: list[int]) -> str:
     return " ".join(WORDS[code] for code in codes)
 
 
-def test_entities_change_their_names_all_over_a_batch() -> None:
+def test_entities_get_the_same_new_names_in_a_whole_batch() -> None:
     task, _ = built(smoke())
     batch = task.batch(torch.arange(11), generator())
     texts, questions = sequences(batch.text), sequences(batch.question)
@@ -79,7 +79,7 @@ def test_entities_change_their_names_all_over_a_batch() -> None:
     assert len(drawn) > 15, "of 24 permutations"
 
 
-def test_an_epoch_is_as_many_training_questions_drawn_with_replacement() -> None:
+def test_epoch_draws_training_questions_with_replacement() -> None:
     task, _ = built(smoke())
     epochs = [torch.cat(list(task.epoch(torch.Generator().manual_seed(k), 4))).tolist() for k in range(200)]
     assert {len(drawn) for drawn in epochs} == {11}
@@ -88,7 +88,7 @@ def test_an_epoch_is_as_many_training_questions_drawn_with_replacement() -> None
     assert abs(distinct - 11 * (1 - (10 / 11) ** 11)) < 0.25
 
 
-def test_words_that_training_does_not_have_are_one() -> None:
+def test_words_missing_in_training_share_a_code() -> None:
     of = asked()
     strange = of.valid[0]._replace(question=["@placeholder", "vanished", "away"])
     task, model = built(smoke(), Questions(of.train, [strange, *of.valid[1:]], of.test, {}))
@@ -107,7 +107,7 @@ def alone(model: models.AttentiveReader, one: Question) -> torch.Tensor:
     return logits
 
 
-def test_validation_and_test_ask_with_the_entities_own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_and_test_keep_the_names_of_the_entities(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("normcore.tasks.attentive_reader.EVALUATION_BATCH", 2)
     of = asked()
     task, model = built(smoke("layer_norm"), of)
@@ -124,7 +124,7 @@ def test_validation_and_test_ask_with_the_entities_own_names(monkeypatch: pytest
         assert task.test(model) == {"error_rate": pytest.approx(expected["test"][0])}
 
 
-def test_the_floor_is_the_share_of_questions_whose_answer_is_not_left_in_the_text() -> None:
+def test_floor_is_the_share_of_questions_without_their_answer_in_the_text() -> None:
     of = asked()
     gone = [one._replace(passage=[["nobody", "."]]) for one in of.valid[:2]]
     task, model = built(smoke(), Questions(of.train, [*gone, *of.valid[2:]], of.test, {}))
@@ -132,15 +132,15 @@ def test_the_floor_is_the_share_of_questions_whose_answer_is_not_left_in_the_tex
         assert task.validate(model.eval())["floor"] == pytest.approx(2 / 5)
 
 
-def test_no_skill_is_to_name_the_entity_that_is_right_most_often() -> None:
-    """Entity 0 fills the blank of two of the six test questions."""
+def test_no_skill_is_to_always_answer_the_most_frequent_entity() -> None:
+    """Entity 0 is the answer of two of the six test questions."""
     task, _ = built(smoke())
     assert [one.answer for one in asked().test].count("@entity0") == 2
     assert task.no_skill == pytest.approx(4 / 6)
 
 
-def test_it_learns_who_went() -> None:
-    """More than names: they change with every batch."""
+def test_model_learns_to_answer_from_the_text() -> None:
+    """The model cannot learn names, because they change with every batch."""
     task, model = built(smoke(), asked(train=24))
     adam = torch.optim.Adam(model.parameters(), 0.05)
     random = generator()
@@ -152,7 +152,7 @@ def test_it_learns_who_went() -> None:
         assert task.test(model.eval())["error_rate"] == 0
 
 
-def test_the_picture_shows_what_is_read_of_a_text() -> None:
+def test_picture_shows_attention_on_the_words_of_a_text() -> None:
     task, model = built(smoke("layer_norm"))
     figure = json.loads(task.artifacts(model.eval())["figures/attention.json"]())
     check(figure)
@@ -164,14 +164,14 @@ def test_the_picture_shows_what_is_read_of_a_text() -> None:
     assert asked().valid[0].answer in figure["layout"]["title"]["text"]
 
 
-def test_the_sample_has_no_full_texts() -> None:
+def test_sample_data_set_without_full_texts_is_refused_for_whole_texts() -> None:
     with pytest.raises(InvalidSpec, match="cnn_sample has four sentences of each text; use four_sentences") as refused:
         resolve({"task": {"name": "attentive_reader", "profile": "smoke", "passage": "full"}})
     assert [error.loc for error in refused.value.errors] == [("task", "passage")]
 
 
-def test_the_papers_cost() -> None:
-    """protocols: some 33 GFLOP an update at 150 words of text; ours counts the question and the softmax, too."""
+def test_cost_of_the_paper_profile_is_that_of_the_protocol() -> None:
+    """The protocols say some 33 GFLOP per update at 150 words of text. Ours adds the question and the softmax."""
     spec = resolve({"task": {"name": "attentive_reader", "profile": "paper"}, "norm": {"method": "none"}})
     assert isinstance(spec, TrainingSpec)
     assert isinstance(spec.task, AttentiveReader)

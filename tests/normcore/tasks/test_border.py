@@ -1,4 +1,4 @@
-"""Variances by distance to the border are those that numpy computes from the convolution's summed inputs."""
+"""Variances by distance to the border equal those that numpy computes from the summed inputs of the convolution."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def batches(height: int = 12, width: int = 14) -> list[Tensor]:
 
 
 def by_hand(model: ConvNet, images: list[Tensor]) -> list[float]:
-    """Hand computation from the second convolution of the first stage, over all images together."""
+    """Compute the variances from the second convolution of the first stage, over all images together."""
     summed = []
     stage: Any = model.stages[0]
     first, second = stage
@@ -57,7 +57,7 @@ def test_every_ring_has_the_mean_variance_of_its_units() -> None:
     np.testing.assert_allclose(border.by_distance(), expected, rtol=1e-6)
 
 
-def test_the_values_set_the_outermost_ring_against_all_places_inside() -> None:
+def test_values_compare_the_outermost_ring_with_all_inner_places() -> None:
     model, images = network(), batches()
     with torch.no_grad(), BorderVariance(model) as border:
         for x in images:
@@ -68,8 +68,8 @@ def test_the_values_set_the_outermost_ring_against_all_places_inside() -> None:
     assert border.values() == pytest.approx({"border_variance": rings[0], "interior_variance": inside}, rel=1e-6)
 
 
-def test_summed_inputs_are_seen_before_their_norm() -> None:
-    """All variances would be alike after batch norm."""
+def test_variances_are_of_summed_inputs_before_the_norm() -> None:
+    """All variances would be equal after batch norm."""
     plain, normalized, images = network(), network(norm=BatchNorm()), batches()
     variances = []
     for model in (plain, normalized):
@@ -79,7 +79,7 @@ def test_summed_inputs_are_seen_before_their_norm() -> None:
     assert max(variances[1]) > 2 * min(variances[1])
 
 
-def test_nothing_is_watched_outside() -> None:
+def test_nothing_is_recorded_outside_the_context() -> None:
     model, images = network(), batches()
     with torch.no_grad():
         with BorderVariance(model) as border:
@@ -90,7 +90,7 @@ def test_nothing_is_watched_outside() -> None:
     assert not model.stages[0][1].conv._forward_hooks  # type: ignore[index]
 
 
-def test_of_other_models_and_without_images_there_is_nothing() -> None:
+def test_other_models_and_models_without_images_have_no_values() -> None:
     with BorderVariance(nn.Linear(2, 2)) as border:
         pass
     assert (border.by_distance(), border.values()) == ([], {})

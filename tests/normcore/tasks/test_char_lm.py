@@ -1,4 +1,4 @@
-"""Segments are cut as the RBN authors cut them, and the test text is one sequence."""
+"""Segments are cut as by the authors of RBN, and the test text is a single sequence."""
 
 import math
 from pathlib import Path
@@ -24,7 +24,7 @@ def resources(datasets_dir: Path | None = None) -> Resources:
 
 
 def corpus(train: int = 1007, valid: int = 55, test: int = 2503, dtype: torch.dtype = torch.int64) -> Corpus:
-    """Symbol i at place i, modulo 7 and with a jump between the splits."""
+    """Make a corpus with symbol i at place i, modulo 7, and with a jump between the splits."""
     text = (torch.arange(train + valid + test) % 7).to(dtype)
     return Corpus(text[:train], text[train : train + valid], text[train + valid :], "abcdefg", {"t": ""})
 
@@ -58,12 +58,12 @@ def test_an_epoch_has_one_offset_and_leaves_out_one_segment() -> None:
 
 @pytest.mark.parametrize("offset", [0, 50, 51, 99])
 def test_penn_treebank_makes_791_updates_an_epoch(offset: int) -> None:
-    """RBN Fig. 3a, at length 100 and batch 64."""
+    """RBN Fig. 3a, with length 100 and batch size 64."""
     assert math.ceil((len(segment_starts(5_059_550, 100, offset)) - 1) / 64) == 791
 
 
 class CountsOn(torch.nn.Module):
-    """Gives the symbol after the one it sees all the probability but a little."""
+    """Model that gives nearly all probability to the symbol that it reads plus 1, modulo 7."""
 
     def forward(self, symbols: torch.Tensor, state: int | None = None) -> tuple[torch.Tensor, int]:
         return 9 * torch.nn.functional.one_hot((symbols + 1) % 7, 7).double(), (state or 0) + len(symbols)
@@ -96,7 +96,7 @@ def test_the_population_is_every_training_segment_without_its_last_character() -
     assert torch.equal(x.T, corpus().train[:1000].view(100, LENGTH)[:, :-1])
 
 
-def test_the_test_text_is_one_sequence_though_it_is_read_in_chunks() -> None:
+def test_test_text_read_in_chunks_is_a_single_sequence() -> None:
     torch.manual_seed(0)
     model = LanguageModel(recurrent("lstm", 7, 5), 7).double()
     text = corpus().test
@@ -106,7 +106,7 @@ def test_the_test_text_is_one_sequence_though_it_is_read_in_chunks() -> None:
         assert modelling().test(model)["bits_per_char"] == pytest.approx(nats / math.log(2), abs=1e-12)
 
 
-def test_either_text_may_be_shortened() -> None:
+def test_validation_and_test_text_can_be_shortened() -> None:
     task = modelling(CharLM(sequence_length=LENGTH, valid_chars=30, test_chars=41), corpus(valid=500))
     seen: list[int] = []
     model = CountsOn()
@@ -117,7 +117,7 @@ def test_either_text_may_be_shortened() -> None:
 
 
 @pytest.mark.parametrize("length", [28, 300])
-def test_too_few_examples_are_an_error_that_says_so(length: int) -> None:
+def test_too_few_examples_are_refused_with_the_reason(length: int) -> None:
     with pytest.raises(ValueError, match=f"{length} characters are too many for 1,007 of training text and 55 of"):
         modelling(CharLM(sequence_length=length))
 
@@ -127,5 +127,5 @@ def test_penn_treebank_epochs_at_the_paper_profile(datasets_dir: Path) -> None:
     assert len(task.epoch(torch.Generator().manual_seed(0), 64)) == 791
 
 
-def test_a_model_is_told_against_all_symbols_alike() -> None:
+def test_no_skill_is_a_uniform_guess_over_all_symbols() -> None:
     assert modelling().no_skill == pytest.approx(math.log2(7))

@@ -1,4 +1,4 @@
-"""Scores are what plain Python counts."""
+"""Scores equal those counted in plain Python."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def test_batches_add_up_to_loss_accuracy_and_counts(size: int) -> None:
     assert scores.confusion.tolist() == [[1, 0, 1], [0, 2, 0], [1, 0, 0]], "rows are what they are"
 
 
-def test_any_examples_are_counted_as_python_counts_them() -> None:
+def test_scores_of_any_examples_equal_plain_python() -> None:
     draw = random.Random(0)
     labels = [draw.randrange(7) for _ in range(500)]
     logits = [[draw.gauss(0, 1) for _ in range(7)] for _ in labels]

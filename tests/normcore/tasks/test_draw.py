@@ -1,4 +1,4 @@
-"""Training data of DRAW, and its bound."""
+"""Data and variational bound of the task ``draw``."""
 
 import io
 import json
@@ -56,7 +56,7 @@ def test_a_batch_is_images_of_0_and_1() -> None:
 
 
 def bound(model: Draw, images: Tensor, noise: Tensor) -> tuple[float, float]:
-    """Mean nats of a pixel-by-pixel description, and of the latent numbers, summed over images."""
+    """Compute nats of the pixels and of the latent numbers, one pixel and one number at a time."""
     drawn = model(images, noise)
     p = drawn.canvas.sigmoid().detach().numpy()
     x = images.numpy()
@@ -75,7 +75,7 @@ def test_the_loss_is_the_mean_bound_and_shows_its_terms() -> None:
     assert loss.total.item() == pytest.approx((reconstruction + kl) / 10, rel=1e-9)
 
 
-def test_evaluation_takes_one_sample_an_image_and_always_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluation_draws_the_same_sample_for_an_image_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("normcore.tasks.draw.EVALUATION_BATCH", 12)
     images = pictures()
     task, model = built(smoke(), images)
@@ -94,11 +94,11 @@ def test_evaluation_takes_one_sample_an_image_and_always_the_same(monkeypatch: p
     assert task.test(model).keys() == {"nats"}
 
 
-def test_no_skill_is_to_know_each_pixels_frequency() -> None:
+def test_no_skill_is_to_know_the_frequency_of_each_pixel() -> None:
     train = torch.tensor([[[1, 0]], [[1, 0]], [[1, 1]], [[1, 0]]], dtype=torch.uint8)
     images = BinaryImages(train, train, torch.tensor([[[1, 1]], [[0, 0]]], dtype=torch.uint8), {})
     task = DrawTask(smoke().task, Resources(None, CPU, torch.float32), images)  # type: ignore[arg-type]
-    ones = (5 / 6, 2 / 6)  # with one image of each kind more
+    ones = (5 / 6, 2 / 6)  # with one more image of each kind
     first = -math.log(ones[0]) - math.log(ones[1])
     second = -math.log(1 - ones[0]) - math.log(1 - ones[1])
     assert task.no_skill == pytest.approx((first + second) / 2)
@@ -114,7 +114,7 @@ def test_population_statistics_come_from_training_images(monkeypatch: pytest.Mon
     assert torch.equal(torch.cat(batches), images.train[:30].double())
 
 
-def test_pictures_show_what_is_made_up_and_what_becomes_of_test_images() -> None:
+def test_pictures_show_generated_images_and_reconstructed_test_images() -> None:
     spec = smoke()
     task, model = built(spec)
     files = {name: draw() for name, draw in task.artifacts(model).items()}
@@ -139,8 +139,8 @@ def test_a_patch_larger_than_the_image_is_refused(field: str) -> None:
     assert [error.loc for error in refused.value.errors] == [("model", field)]
 
 
-def test_the_papers_cost() -> None:
-    """protocols: 47 GFLOP an update of 128 images."""
+def test_cost_of_the_paper_profile_is_that_of_the_protocol() -> None:
+    """The protocols say 47 GFLOP per update of 128 images."""
     spec = training_spec({"task": {"name": "draw", "profile": "paper"}, "norm": {"method": "none"}})
     cost = spec.task.cost(spec.model)
     assert cost is not None

@@ -1,4 +1,4 @@
-"""Training data of handwriting, and its cost."""
+"""Data and cost of the task ``handwriting``."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def built(spec: TrainingSpec, of: Handwriting | None = None) -> tuple[Handwritin
     return task, task.model(Build(spec.model, spec.norm, "auto", CPU, torch.float64)).double()
 
 
-def test_a_batch_is_lines_and_what_they_say() -> None:
+def test_batch_holds_lines_and_their_texts() -> None:
     of = lines()
     task, _ = built(smoke(), of)
     generator = torch.Generator().manual_seed(0)
@@ -80,7 +80,7 @@ def test_lines_are_cut_to_their_first_points() -> None:
 
 
 def nats(model: models.Handwriting, batch: Batch, b: int) -> float:
-    """Nats of one line, by itself."""
+    """Compute the nats of a single line."""
     steps, characters = int(batch.lengths[b]), int(batch.text.lengths[b])
     points = batch.points[: steps + 1, b : b + 1]
     said = models.Text(batch.text.characters[b : b + 1, :characters], batch.text.lengths[b : b + 1])
@@ -96,7 +96,7 @@ def test_the_loss_is_the_mean_of_lines_without_their_padding() -> None:
     assert task.loss(model, batch).total.item() == pytest.approx(expected, rel=1e-10)
 
 
-def test_validation_and_test_are_the_lines_that_are_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validation_and_test_use_the_lines_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("normcore.tasks.handwriting.EVALUATION_BATCH", 2)
     task, model = built(smoke())
     of = lines()
@@ -111,7 +111,7 @@ def test_validation_and_test_are_the_lines_that_are_held_out(monkeypatch: pytest
         assert task.test(model) == {"nats": pytest.approx(expected, rel=1e-10)}
 
 
-def test_no_skill_is_to_know_the_training_lines_moments() -> None:
+def test_no_skill_is_to_know_the_moments_of_the_training_lines() -> None:
     of = lines()
     task, _ = built(smoke(), of)
     parts = [torch.cat([of.standardized(line, 99)[1:] for line in part]).double() for part in (of.train, of.valid)]
@@ -127,8 +127,8 @@ def test_no_skill_is_to_know_the_training_lines_moments() -> None:
     assert task.no_skill == pytest.approx(total / len(of.valid), rel=1e-5)
 
 
-def test_what_is_written_has_the_shape_of_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A network that writes a line of the data, point by point, draws that line."""
+def test_network_that_writes_a_line_of_the_data_draws_that_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake network writes a line of the data, point by point."""
     of = lines()
     task, model = built(smoke(task={"text": "abc"}), of)
     line = of.train[4]
@@ -136,7 +136,7 @@ def test_what_is_written_has_the_shape_of_what_was_read(monkeypatch: pytest.Monk
 
     def write(text: models.Text, first: Tensor, generator: torch.Generator, most: int) -> Iterator[models.Written]:
         asked.append(first)
-        window = Window.before(text.characters, 1)  # never beyond the text
+        window = Window.before(text.characters, 1)  # the window is never beyond the text
         for point in of.standardized(line, 999)[1:]:
             yield models.Written(point.expand(len(text.lengths), 3), window)
 
@@ -151,7 +151,7 @@ def numbers(picture: bytes) -> list[float]:
     return [float(number) for number in re.findall(rb"\d+\.\d", picture)]
 
 
-def test_pictures_show_what_it_writes_and_where_it_looks() -> None:
+def test_pictures_show_written_lines_and_the_attention_window() -> None:
     spec = smoke("layer_norm", task={"text": "a<b"})
     task, model = built(spec)
     files = {name: draw() for name, draw in task.artifacts(model.eval()).items()}
@@ -170,14 +170,14 @@ def test_pictures_show_what_it_writes_and_where_it_looks() -> None:
     assert files == {name: draw() for name, draw in task.artifacts(model).items()}
 
 
-def test_a_text_it_has_no_letters_for_is_refused() -> None:
+def test_text_with_letters_outside_the_alphabet_is_refused() -> None:
     with pytest.raises(InvalidSpec, match="expected printable ASCII, received 'ü'; leave it out") as refused:
         resolve({"task": {"name": "handwriting", "text": "für"}, "norm": {"method": "none"}})
     assert [error.loc for error in refused.value.errors] == [("task", "text")]
 
 
-def test_the_papers_cost() -> None:
-    """protocols: 88 GFLOP an update of 8 lines of 500 points."""
+def test_cost_of_the_paper_profile_is_that_of_the_protocol() -> None:
+    """The protocols say 88 GFLOP per update of 8 lines of 500 points."""
     spec = training_spec({"task": {"name": "handwriting", "profile": "paper"}, "norm": {"method": "none"}})
     cost = spec.task.cost(spec.model)
     assert cost is not None

@@ -1,4 +1,4 @@
-"""Whole images: what is trained on, what is measured, and which statistics batch norms have in it."""
+"""Training data, scores, and statistics of batch norms of the tasks that classify whole images."""
 
 import json
 import math
@@ -41,7 +41,7 @@ def built(spec: TrainingSpec, dtype: torch.dtype = torch.float32) -> tuple[Image
     return task, task.model(Build(spec.model, spec.norm, "auto", CPU, dtype)).to(dtype)
 
 
-def test_the_model_is_the_spec_s_in_the_size_of_the_images() -> None:
+def test_model_is_built_from_the_spec_in_the_size_of_the_images() -> None:
     _, dense = built(smoke())
     assert isinstance(dense, FeedForward)
     assert [layer.linear.weight.shape for layer in [*dense.layers, dense.output]] == [(32, 64), (32, 32), (10, 32)]
@@ -73,7 +73,7 @@ def test_the_loss_is_the_mean_cross_entropy_of_the_images() -> None:
     assert loss.parts == {}
 
 
-def test_scores_are_of_the_split_that_they_say() -> None:
+def test_scores_are_of_their_named_split() -> None:
     task, model = built(smoke())
     model.eval()
     with torch.no_grad():
@@ -89,7 +89,7 @@ def test_scores_are_of_the_split_that_they_say() -> None:
     assert task.no_skill == 0.9
 
 
-def test_a_convolutional_network_tells_of_its_border() -> None:
+def test_convolutional_network_reports_variances_at_its_border() -> None:
     task, model = built(smoke("convnet"))
     with torch.no_grad():
         valid = task.validate(model.eval())
@@ -103,7 +103,7 @@ def test_a_convolutional_network_tells_of_its_border() -> None:
     assert valid["border_variance"] == pytest.approx(variance[:, border].mean(), rel=1e-4)
 
 
-def test_whitened_images_are_those_of_the_training_images_whitening() -> None:
+def test_all_splits_are_whitened_with_the_statistics_of_the_training_images() -> None:
     task, model = built(smoke("convnet", task={"whitening": True}), torch.float64)
     whitened = Whitening.fitted(SPLITS.train)(SPLITS.train[:7].images(torch.float64))
     seen: list[torch.Tensor] = []
@@ -123,10 +123,8 @@ def test_the_population_is_all_training_images_in_order() -> None:
     assert all(1 < len(batch) <= 1000 for batch in batches)
 
 
-def test_validation_uses_the_populations_statistics() -> None:
-    """Only this task does so: the others validate with the statistics of the validation batch, as the code of RBN
-    does.
-    """
+def test_validation_uses_population_statistics() -> None:
+    """Other tasks validate with the statistics of the validation batch, as in the code of RBN."""
     spec = smoke(method="batch_norm")
     assert spec.task.validates_with == "population"
     task, model = built(spec)
@@ -153,7 +151,7 @@ def run(spec: TrainingSpec) -> tuple[list[Measured], Finished]:
 
 
 @pytest.mark.parametrize(("name", "last"), [("feedforward", 5), ("convnet", 5)])
-def test_what_counts_is_the_mean_of_the_last_evaluations(name: str, last: int) -> None:
+def test_result_is_the_mean_of_the_last_evaluations(name: str, last: int) -> None:
     spec = smoke(name, "batch_norm", training={"max_steps": 24, "eval_every": 2})
     measured, finished = run(spec)
     assert len(measured) == 12
@@ -167,7 +165,7 @@ def test_what_counts_is_the_mean_of_the_last_evaluations(name: str, last: int) -
     assert (finished.result.metric, finished.result.step) == ("error_rate", 24)
 
 
-def test_fewer_evaluations_than_count_are_all_taken() -> None:
+def test_fewer_evaluations_than_the_rule_asks_for_are_all_averaged() -> None:
     measured, finished = run(smoke("feedforward", training={"max_steps": 5, "eval_every": 2}))
     assert [event.step for event in measured] == [2, 4, 5]
     mean = sum(event.values["test.error_rate"] for event in measured) / 3

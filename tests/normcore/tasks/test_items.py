@@ -1,4 +1,4 @@
-"""The number of test items that a task declares is that of its data."""
+"""A task declares the number of test items that its data has."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -43,11 +43,11 @@ def task(name: str, **options: Any) -> Benchmark:
         ({"name": "draw"}, "nats", None),
     ],
 )
-def test_a_metric_counts_so_many_test_items(options: dict[str, Any], metric: str, items: int | None) -> None:
+def test_number_of_test_items_is_known_for_each_metric(options: dict[str, Any], metric: str, items: int | None) -> None:
     assert task(**options).test_items(metric) == items
 
 
-def test_the_digits_have_as_many_test_images() -> None:
+def test_digits_have_the_declared_number_of_test_images() -> None:
     assert task("permuted_digits").test_items("accuracy") == len(digits.load().test)
 
 
@@ -81,7 +81,7 @@ def test_the_digits_have_as_many_test_images() -> None:
         ),
     ],
 )
-def test_data_sets_have_as_many_test_items(
+def test_data_sets_have_the_declared_number_of_test_items(
     options: dict[str, Any], metric: str, count: Callable[[Path], int], datasets_dir: Path
 ) -> None:
     assert task(**options).test_items(metric) == count(datasets_dir)

@@ -1,4 +1,4 @@
-"""A run of one of the papers' other benchmarks takes less than two gigabytes in the profile ``small``."""
+"""Runs of the benchmarks below take less than two gigabytes of memory in the profile ``small``."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("task", ["attentive_reader", "draw", "handwriting", "order_embedding", "skip_thoughts"])
-def test_the_peak_is_below_two_gigabytes(task: str, datasets_dir: Path) -> None:
+def test_peak_memory_is_below_two_gigabytes(task: str, datasets_dir: Path) -> None:
     spec = {
         "task": {"name": task, "profile": "small"},
         "norm": {"method": "layer_norm"},

@@ -1,4 +1,4 @@
-"""Training data of order-embeddings, and the ranks of what belongs together."""
+"""Data of the task ``order_embedding``, and ranks of matching images and captions."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_an_epoch_shows_every_image_once_with_one_of_its_captions() -> None:
     assert shown == set(range(CAPTIONS))
 
 
-def test_words_of_the_test_alone_are_one_and_validations_are_known() -> None:
+def test_words_only_in_the_test_share_a_code_and_validation_words_are_known() -> None:
     of = given()
     of.test.captions[0][0][0] = "strange"  # type: ignore[index]
     task, model = built(smoke(), of)
@@ -90,7 +90,7 @@ def test_words_of_the_test_alone_are_one_and_validations_are_known() -> None:
 
 
 def energies(model: models.OrderEmbedding, part: Captioned, known: list[str]) -> torch.Tensor:
-    """Each caption by itself."""
+    """Compute the energies of all pairs, reading each caption alone."""
     with torch.no_grad():
         said = [torch.tensor(codes(list(one), known)) for image in part.captions for one in image]
         captions = torch.cat([model.placed_captions(Words.of([one], CPU)) for one in said])
@@ -98,7 +98,7 @@ def energies(model: models.OrderEmbedding, part: Captioned, known: list[str]) ->
 
 
 def by_hand(e: np.ndarray) -> dict[str, float]:
-    """Hand computation from energies (C, I), by sorting."""
+    """Compute the test values from energies (C, I), by sorting."""
     images = [1 + list(np.argsort(row)).index(c // CAPTIONS) for c, row in enumerate(e)]
     captions = []
     for i, column in enumerate(e.T):
@@ -111,7 +111,7 @@ def by_hand(e: np.ndarray) -> dict[str, float]:
     return {"image_recall": (found["image_r1"] + found["image_r5"] + found["image_r10"]) / 3, **found}
 
 
-def test_the_test_is_the_mean_over_folds_of_what_search_finds() -> None:
+def test_test_value_is_the_mean_over_folds_of_the_search_results() -> None:
     of = given()
     task, model = built(smoke(folds=2), of)
     e = energies(model, of.test, vocabulary(of)).numpy()
@@ -137,13 +137,13 @@ def test_validation_searches_all_its_images_at_once() -> None:
     assert values == {name: pytest.approx(value, rel=1e-12) for name, value in by_hand(e.numpy()).items()}
 
 
-def test_no_skill_is_an_order_by_chance() -> None:
-    """Folds of 40 images have one in forty first, and five among the first five."""
+def test_no_skill_is_a_random_order() -> None:
+    """A random order of a fold of 40 images has 1 of 40 first, and 5 of 40 among the first five."""
     task, _ = built(smoke(folds=1), given(test=40))
     assert task.no_skill == pytest.approx((1 + 5 + 10) / 3 / 40)
 
 
-def test_it_learns_what_belongs_together() -> None:
+def test_model_learns_which_caption_belongs_to_which_image() -> None:
     task, model = built(smoke())
     adam = torch.optim.Adam(model.parameters(), 0.01)
     generator = torch.Generator().manual_seed(0)
@@ -160,7 +160,7 @@ def test_it_learns_what_belongs_together() -> None:
     assert before > 0
 
 
-def test_what_is_found_can_be_read() -> None:
+def test_artifact_lists_the_captions_of_the_images_found() -> None:
     of = given()
     task, model = built(smoke(folds=2), of)
     text = task.artifacts(model)["found.txt"]().decode()
@@ -172,8 +172,8 @@ def test_what_is_found_can_be_read() -> None:
     assert [line.strip() for line in found[:3]] == [" ".join(of.test.captions[image][0]) for image in best]
 
 
-def test_the_papers_cost() -> None:
-    """protocols: 44 GFLOP an update of 128 captions."""
+def test_cost_of_the_paper_profile_is_that_of_the_protocol() -> None:
+    """The protocols say 44 GFLOP per update of 128 captions."""
     spec = training_spec({"task": {"name": "order_embedding", "profile": "paper"}, "norm": {"method": "none"}})
     cost = spec.task.cost(spec.model)
     assert cost is not None

@@ -1,4 +1,4 @@
-"""Pixel tasks read images in the order the paper says."""
+"""Pixel tasks read the pixels in the order of the paper."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def built(options: Benchmark) -> Task[Any]:
 
 
 def population(options: Benchmark) -> list[torch.Tensor]:
-    """Training images as a model sees them, in batches (T, B, 1)."""
+    """Training images as the model reads them, in batches (T, B, 1)."""
     task, seen = built(options), []
     model = FirstPixel()
     model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -33,14 +33,14 @@ def population(options: Benchmark) -> list[torch.Tensor]:
     return seen
 
 
-def test_the_order_is_a_permutation_that_only_its_seed_decides() -> None:
+def test_order_is_a_permutation_decided_by_its_seed_only() -> None:
     order = pixel_order(PermutedDigits(permutation_seed=3), 64)
     assert sorted(order.tolist()) == list(range(64))
     assert order.tolist() == pixel_order(PermutedDigits(permutation_seed=3), 64).tolist()
     assert order.tolist() != pixel_order(PermutedDigits(permutation_seed=4), 64).tolist()
 
 
-def test_seed_zero_is_numpys_frozen_stream() -> None:
+def test_seed_zero_gives_the_permutation_of_numpy() -> None:
     """RandomState(0).permutation(64) begins with 45, 29, 43."""
     assert pixel_order(PermutedDigits(), 64).tolist()[:3] == [45, 29, 43]
 
@@ -51,7 +51,7 @@ def test_the_legacy_index_map_draws_with_replacement() -> None:
     assert 470 < distinct < 520  # 784 (1 - 1/e) is 496
 
 
-def test_permuted_digits_are_the_digits_in_that_order() -> None:
+def test_permuted_digits_are_the_digits_in_the_permuted_order() -> None:
     (plain,), (permuted,) = population(SequentialDigits()), population(PermutedDigits(permutation_seed=3))
     assert torch.equal(permuted, plain[pixel_order(PermutedDigits(permutation_seed=3), 64)])
 
@@ -61,7 +61,7 @@ def test_the_population_is_the_training_set_in_one_batch() -> None:
     assert torch.equal(x, digits.load().train.sequences(torch.float32))
 
 
-def test_the_first_examples_of_every_split_can_be_all_there_is() -> None:
+def test_every_split_can_be_cut_to_its_first_examples() -> None:
     task, splits = built(SequentialDigits(examples=150)), digits.load()
     [x] = task.population()
     assert torch.equal(x.pixels, splits.train.pixels[:150])
@@ -80,7 +80,7 @@ def test_an_epoch_is_a_shuffle_of_the_training_set() -> None:
 
 
 class FirstPixel(torch.nn.Module):
-    """Says class 3 whenever it looks at an image."""
+    """Model that answers class 3 for every image."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.one_hot(torch.full((x.shape[1],), 3), 10).double()

@@ -1,4 +1,4 @@
-"""Training data of skip-thoughts, and the use of their vectors."""
+"""Data of the task ``skip_thoughts``, and evaluations of its sentence vectors."""
 
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def sequences(words: Words) -> list[list[int]]:
     return [words.codes[:length, b].tolist() for b, length in enumerate(words.lengths.tolist())]
 
 
-def test_batches_are_of_one_length_and_an_epoch_is_every_triple_but_for_single_ones() -> None:
+def test_batches_have_one_length_and_an_epoch_leaves_out_only_single_triples() -> None:
     task, _ = built(smoke())
     epoch = task.epoch(torch.Generator().manual_seed(0), 4)
     of = text(0)
@@ -83,14 +83,14 @@ def test_batches_are_of_one_length_and_an_epoch_is_every_triple_but_for_single_o
     assert len(orders) > 1, "batches come in random order, not by length"
 
 
-def test_batches_of_one_are_every_triple() -> None:
+def test_epoch_with_batches_of_one_has_every_triple() -> None:
     task, _ = built(smoke())
     epoch = task.epoch(torch.Generator().manual_seed(0), 1)
     assert {len(examples) for examples in epoch} == {1}
     assert torch.cat(list(epoch)).sort().values.tolist() == list(range(38))
 
 
-def test_where_no_two_sentences_are_of_one_length_it_says_so() -> None:
+def test_data_without_two_sentences_of_equal_length_is_refused() -> None:
     of = Text(torch.ones(15, dtype=torch.int32), torch.tensor([0, 1, 3, 6, 10, 15]), torch.arange(1, 4))
     resources = Resources(None, CPU, torch.float64)
     task = SkipThoughtsTask(smoke().task, resources, (Triples(of, of, WORDS, {}), sets()))  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ def test_where_no_two_sentences_are_of_one_length_it_says_so() -> None:
     assert len(task.epoch(torch.Generator(), 1)) == 3
 
 
-def test_a_batch_is_sentences_and_those_around_them_each_with_its_end() -> None:
+def test_batch_holds_sentences_and_their_neighbours_with_end_symbols() -> None:
     task, _ = built(smoke())
     batch = task.batch(torch.tensor([0, 6]), torch.Generator())
     of = text(0)
@@ -119,7 +119,7 @@ def test_the_loss_is_the_sum_over_sentences_and_words() -> None:
 
 
 def vector(model: models.SkipThoughts, sentence: Any, *, ends: bool) -> np.ndarray:
-    """Vector of one sentence, of length 1; an unknown word is one."""
+    """Compute the vector of one sentence, scaled to length 1. All unknown words have the same code."""
     codes = [WORDS.index(word) if word in WORDS else UNKNOWN for word in sentence] + [END] * ends
     with torch.no_grad():
         read = model.encoder(Words.of([torch.tensor(codes)], CPU)).numpy()[0]
@@ -128,7 +128,7 @@ def vector(model: models.SkipThoughts, sentence: Any, *, ends: bool) -> np.ndarr
 
 
 def expected_scores(model: models.SkipThoughts, of: SentenceSets, split: str) -> dict[str, float]:
-    """SICK's sentences are read with their end, others without it (the authors' code)."""
+    """Compute the scores. As in the authors' code, only the sentences of SICK are read with an end symbol."""
     parts = [
         Pairs(
             np.stack([vector(model, pair.first, ends=True) for pair in of.sick[name]]),
@@ -147,7 +147,7 @@ def expected_scores(model: models.SkipThoughts, of: SentenceSets, split: str) ->
     return {f"sick_{name}": value for name, value in relatedness._asdict().items()} | opinions
 
 
-def test_vectors_are_worth_what_the_five_evaluations_say() -> None:
+def test_test_values_are_those_of_the_five_evaluations() -> None:
     of = sets()
     task, model = built(smoke("layer_norm"), of)
     with torch.no_grad():
@@ -157,7 +157,7 @@ def test_vectors_are_worth_what_the_five_evaluations_say() -> None:
     assert min(found[name] for name in OPINIONS) > 0.6, "the words of both labels differ"
 
 
-def test_validation_has_its_own_pairs_and_a_cost_a_word() -> None:
+def test_validation_uses_its_own_pairs_and_the_cost_per_word() -> None:
     of = sets()
     task, model = built(smoke(), of)
     with torch.no_grad():
@@ -177,8 +177,8 @@ def word2vec(datasets_dir: Path, vectors: dict[str, np.ndarray]) -> None:
     path.write_bytes(f"{len(vectors)} 300\n".encode() + rows)
 
 
-def test_words_that_only_word2vec_knows_are_read_by_a_linear_map(tmp_path: Path) -> None:
-    """Its vectors are the model's own, turned and shifted: so the map finds those of new words exactly."""
+def test_words_known_only_to_word2vec_are_embedded_by_a_linear_map(tmp_path: Path) -> None:
+    """The fake word2vec vectors are the model's own, rotated and shifted, so the map is exact for new words."""
     random = np.random.RandomState(0)
     _, model = built(smoke())
     own = model.encoder.embedding.weight.detach().numpy()
@@ -200,7 +200,7 @@ def test_words_that_only_word2vec_knows_are_read_by_a_linear_map(tmp_path: Path)
     }
 
 
-def test_the_nearest_sentences_can_be_read() -> None:
+def test_artifact_lists_the_nearest_sentences() -> None:
     of = sets()
     task, model = built(smoke(), of)
     first, nearest, *_ = task.artifacts(model)["neighbours.txt"]().decode().split("\n")
@@ -211,7 +211,7 @@ def test_the_nearest_sentences_can_be_read() -> None:
     assert nearest.split(maxsplit=1) == [f"{cosines.max():.3f}", " ".join(sentences[1 + int(cosines.argmax())])]
 
 
-def test_the_papers_cost() -> None:
+def test_cost_of_the_paper_profile_is_that_of_the_protocol() -> None:
     spec = training_spec({"task": {"name": "skip_thoughts", "profile": "paper"}, "norm": {"method": "none"}})
     cost = spec.task.cost(spec.model)
     assert cost is not None

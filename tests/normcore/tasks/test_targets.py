@@ -13,7 +13,7 @@ from normcore.tasks.task import Resources
 
 
 @pytest.mark.parametrize("name", list(BENCHMARKS))
-def test_who_reaches_the_small_target_has_learnt_something_of_the_input(name: str, datasets_dir: Path) -> None:
+def test_target_of_the_small_profile_is_better_than_no_skill(name: str, datasets_dir: Path) -> None:
     spec = cast(TrainingSpec, resolve({"task": {"name": name, "profile": "small"}, "norm": {"method": "none"}}))
     task = tasks.build(spec.task, Resources(datasets_dir, torch.device("cpu"), torch.float32))
     assert task.no_skill is not None

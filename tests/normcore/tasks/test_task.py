@@ -1,4 +1,4 @@
-"""Epochs and evaluations are cut into batches that have statistics."""
+"""Epochs and evaluations are cut into batches of two examples or more, which batch statistics need."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def test_no_evaluation_batch_has_one_example_if_there_are_more(size: int, sizes:
 @pytest.mark.parametrize(
     ("size", "batch_size", "sizes"), [(6, 3, [3, 3]), (8, 3, [3, 3, 2]), (7, 3, [3, 3]), (1, 3, [1]), (3, 1, [1, 1, 1])]
 )
-def test_an_epoch_has_every_example_once_but_for_a_rest_of_one(size: int, batch_size: int, sizes: list[int]) -> None:
+def test_epoch_has_every_example_once_except_a_last_batch_of_one(size: int, batch_size: int, sizes: list[int]) -> None:
     generator = torch.Generator().manual_seed(0)
     for _ in range(3):
         batches = shuffled(torch.arange(size), batch_size, generator)
@@ -26,5 +26,5 @@ def test_an_epoch_has_every_example_once_but_for_a_rest_of_one(size: int, batch_
         assert set(seen) <= set(range(size))
 
 
-def test_an_epochs_own_order_is_kept() -> None:
+def test_order_of_an_epoch_is_kept() -> None:
     assert torch.cat(list(in_batches(torch.tensor([4, 2, 9, 7]), 2))).tolist() == [4, 2, 9, 7]

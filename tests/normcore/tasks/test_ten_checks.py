@@ -1,4 +1,4 @@
-"""The last three of the ten cheap checks, through the tasks themselves: see ``tests/normcore/test_ten_checks.py``."""
+"""The last three of the ten cheap checks, run by the tasks: see ``tests/normcore/test_ten_checks.py``."""
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def paper(task: str, method: str = "none", **options: Any) -> TrainingSpec:
 
 
 class Placing(nn.Module):
-    """Instead of a trained model: places of captions by their first word, of images by their features."""
+    """Fake model that places captions by their first word, and images by their features."""
 
     def __init__(self, of_captions: Tensor) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Placing(nn.Module):
 
 
 def scores(places: Callable[[int, int], Tensor]) -> dict[str, float]:
-    """Scores of images, each with its number as a feature's place, and captions that begin with the image's word."""
+    """Compute test scores of images placed by ``places``, with captions that begin with a word of the image."""
     said = [[[f"image{k}", "again"]] * CAPTIONS for k in range(IMAGES)]
     images = Captioned(places(IMAGES, 0), said)
     spec = paper("order_embedding", folds=1, valid_images=None)
@@ -58,7 +58,7 @@ def scores(places: Callable[[int, int], Tensor]) -> dict[str, float]:
     return task.test(Placing(of_captions))  # type: ignore[arg-type]
 
 
-def test_8_a_model_that_knows_finds_all_at_the_first_place_and_one_that_guesses_in_the_middle() -> None:
+def test_8_perfect_model_ranks_matches_first_and_guessing_model_in_the_middle() -> None:
     knows = scores(lambda images, _: torch.eye(images))
     assert {name: value for name, value in knows.items() if not name.endswith("mean_rank")} == dict.fromkeys(
         ["image_recall", *(f"{of}_r{k}" for of in ("image", "caption") for k in (1, 5, 10))], 1.0
@@ -74,7 +74,7 @@ def draw_task(spec: TrainingSpec) -> DrawTask:
     return DrawTask(spec.task, RESOURCES, BinaryImages(images, images, images, {}))  # type: ignore[arg-type]
 
 
-def test_9_latent_numbers_of_the_prior_cost_nothing_and_an_empty_canvas_543_nats() -> None:
+def test_9_latent_numbers_of_the_prior_cost_0_and_an_empty_canvas_543_nats() -> None:
     spec = paper("draw")
     task = draw_task(spec)
     model = task.model(Build(spec.model, spec.norm, "auto", torch.device("cpu"), torch.float32))
@@ -113,7 +113,7 @@ def handwriting_task(spec: TrainingSpec) -> HandwritingTask:
     ],
 )
 @pytest.mark.parametrize("method", ["none", "layer_norm"])
-def test_10_parameters_are_as_many_as_the_papers(
+def test_10_number_of_parameters_equals_the_papers(
     name: str, made: Callable[[TrainingSpec], Any], plain: int, more: int, method: str
 ) -> None:
     spec = paper(name, method)

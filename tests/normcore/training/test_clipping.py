@@ -1,4 +1,4 @@
-"""Gradients are scaled to the norm that the spec allows, all together or each by itself."""
+"""Gradients are scaled to the norm that the spec allows, all together or each separately."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ from normcore.training.clipping import clip_, largest_entry, norm_of, shorten_
 GRADIENTS = {"a": [[3.0, -4.0], [0.0, 12.0]], "b": [0.03, 0.04], "c": [-6.0, 0.0, 8.0]}
 NORMS = {"a": 13.0, "b": 0.05, "c": 10.0}
 TOTAL = (13.0**2 + 0.05**2 + 10.0**2) ** 0.5
-TORCHS = 1e-6  # which torch adds to the norm that it divides by
+TORCHS = 1e-6  # torch adds this to the norm before it divides
 
 
 def model() -> nn.Module:
@@ -62,11 +62,11 @@ def test_each_gradient_by_itself_is_scaled_to_the_bound() -> None:
         factor = min(2.0 / (NORMS[name] + TORCHS), 1)
         np.testing.assert_allclose(gradient, factor * np.array(GRADIENTS[name]), rtol=1e-12)
     assert np.linalg.norm(gradients["a"]) == pytest.approx(2.0, rel=1e-6)
-    np.testing.assert_array_equal(gradients["b"], GRADIENTS["b"])  # small ones stay
+    np.testing.assert_array_equal(gradients["b"], GRADIENTS["b"])  # a small gradient is unchanged
 
 
-def test_the_readers_legacy_clipping_leaves_what_is_below_the_bounds_square() -> None:
-    """Their code compares the norm with 100, where 10 is meant, and divides by the norm's root."""
+def test_legacy_clipping_of_the_reader_keeps_norms_below_the_square_of_the_bound() -> None:
+    """The authors' code compares the norm with 100 instead of 10, and divides by the root of the norm."""
     norm, gradients = clipped(clip_norm=4.0, clip="global_root")
     assert norm == pytest.approx(TOTAL, rel=1e-12)
     for name, gradient in gradients.items():
@@ -78,7 +78,7 @@ def test_the_readers_legacy_clipping_leaves_what_is_below_the_bounds_square() ->
 
 
 @pytest.mark.parametrize("clip", ["global", "per_tensor", "global_root"])
-def test_what_is_below_the_bound_stays(clip: str) -> None:
+def test_gradients_below_the_bound_are_unchanged(clip: str) -> None:
     _, gradients = clipped(clip_norm=20.0, clip=clip)
     for name, gradient in gradients.items():
         np.testing.assert_array_equal(gradient, GRADIENTS[name])
@@ -97,7 +97,7 @@ SQUARES_UNDERFLOW = {
 
 
 def clipped_exactly(entries: list[float], dtype: torch.dtype, clip: Any, bound: float) -> tuple[list[float], float]:
-    """Result of ``clip_`` on gradients of one entry each, by Python's own numbers; and their norm."""
+    """Compute the result of ``clip_`` on gradients of one entry each, and their norm, with Python's exact numbers."""
     given = [torch.tensor(entry, dtype=dtype).item() for entry in entries]
     norm = math.hypot(*given)
     if clip == "per_tensor":
@@ -111,7 +111,7 @@ def clipped_exactly(entries: list[float], dtype: torch.dtype, clip: Any, bound: 
 @pytest.mark.parametrize("clip", ["global", "per_tensor", "global_root"])
 @pytest.mark.parametrize("entries", [SQUARES_OVERFLOW, SQUARES_UNDERFLOW], ids=["large", "small"])
 @pytest.mark.parametrize("bound", [1.0, 1e-3], ids=str)
-def test_gradients_whose_squares_leave_the_range_are_clipped_as_others_are(
+def test_gradients_whose_squares_overflow_or_underflow_are_clipped(
     entries: dict[torch.dtype, list[float]], clip: Any, dtype: torch.dtype, bound: float
 ) -> None:
     made = nn.ParameterList([torch.zeros(1, dtype=dtype) for _ in entries[dtype]])
@@ -126,19 +126,19 @@ def test_gradients_whose_squares_leave_the_range_are_clipped_as_others_are(
         assert parameter.grad.item() == pytest.approx(expected, rel=near, abs=torch.finfo(dtype).tiny)
 
 
-def test_the_norm_of_no_numbers_and_of_zeros_is_zero() -> None:
+def test_norm_of_zeros_and_of_an_empty_list_is_zero() -> None:
     assert (
         norm_of([]).item() == norm_of([torch.zeros(0)]).item() == norm_of([torch.zeros(3), torch.zeros(0)]).item() == 0
     )
 
 
 @pytest.mark.parametrize("entry", [float("inf"), float("nan")])
-def test_the_norm_of_what_is_not_finite_is_not(entry: float) -> None:
+def test_norm_of_gradients_that_are_not_finite_is_not_finite(entry: float) -> None:
     assert not norm_of([torch.tensor([1e30, entry]), torch.ones(2)]).isfinite()
 
 
 @pytest.mark.parametrize(("clip", "largest"), [("global", 2.0), ("per_tensor", 2.0), ("global_root", 9.0)])
-def test_nothing_in_a_clipped_gradient_is_larger_than_is_told(clip: Any, largest: float) -> None:
+def test_largest_entry_of_clipped_gradients_is_bounded_by_the_clip_norm(clip: Any, largest: float) -> None:
     norm = torch.tensor(9.0)
     assert largest_entry(training(clip_norm=2.0, clip=clip), norm) == largest
     assert (
@@ -147,7 +147,7 @@ def test_nothing_in_a_clipped_gradient_is_larger_than_is_told(clip: Any, largest
 
 
 @pytest.mark.parametrize("scale", [1e-14, 1.0, 1e13])
-def test_an_ordinary_norm_is_torchs_to_the_last_bit(scale: float) -> None:
+def test_ordinary_norm_equals_torch_bit_for_bit(scale: float) -> None:
     gradients = [scale * torch.randn(7, 5, generator=torch.Generator().manual_seed(n)) for n in range(3)]
     theirs = [torch.zeros(7, 5).requires_grad_() for _ in gradients]
     for parameter, gradient in zip(theirs, gradients, strict=True):

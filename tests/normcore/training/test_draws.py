@@ -1,4 +1,4 @@
-"""Random draws of a task for each batch go on after a checkpoint where they stood."""
+"""Random draws of a task for each batch continue after a checkpoint without a gap or a repetition."""
 
 from typing import ClassVar, cast
 
@@ -16,7 +16,7 @@ STEPS, STOPPED_AT = 8, 5
 
 
 class ShuffledLabels(SequentialDigits):
-    """Digits whose labels are drawn anew for each batch."""
+    """Digits with new random labels in each batch."""
 
     home: ClassVar[str] = f"{__name__}:Drawing"
 
@@ -34,7 +34,7 @@ def spec() -> TrainingSpec:
     return cast(TrainingSpec, resolved).model_copy(update={"task": ShuffledLabels(profile="smoke")})
 
 
-def test_a_resumed_run_draws_what_the_uninterrupted_one_drew() -> None:
+def test_resumed_run_draws_the_same_numbers_as_an_uninterrupted_run() -> None:
     checkpoint, measured = b"", []
     for event in train(spec(), 0):
         if isinstance(event, Stepped) and event.step == STOPPED_AT:

@@ -1,4 +1,4 @@
-"""Statistics that batch norms use in an evaluation, and the names of its results."""
+"""Statistics that batch norms use in an evaluation, and the names of the results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ def spec(task: str = "permuted_digits", precision: str = "float32") -> TrainingS
 
 @dataclass
 class OneNumber:
-    """A task of one number an example, which tells what a model makes of it."""
+    """Task with one number per example; its results are the outputs of the model."""
 
     passes: list[str] = field(default_factory=list)
     checksums: Any = None
@@ -47,7 +47,7 @@ class OneNumber:
 
 
 def population(x: float) -> float:
-    """Means 1 and 12, variances 1 and 4 of the two batches of training data."""
+    """Normalize ``x`` by population statistics: two batches with the means 1 and 12 and the variances 1 and 4."""
     return float((x - 6.5) / (2.5 + 1e-5) ** 0.5)
 
 
@@ -56,7 +56,7 @@ def made() -> tuple[Any, nn.Module]:
 
 
 @pytest.mark.parametrize("tested", [False, True])
-def test_sequences_are_validated_with_the_batch_and_tested_with_the_population(tested: bool) -> None:
+def test_sequences_are_validated_with_batch_and_tested_with_population_statistics(tested: bool) -> None:
     task, model = made()
     phases, values = evaluated(evaluate(task, model, spec(), CPU, tested=tested))
     assert values["valid.loss"] == pytest.approx(1.0, rel=1e-4), "3 of a batch of 1 and 3"
@@ -67,7 +67,7 @@ def test_sequences_are_validated_with_the_batch_and_tested_with_the_population(t
 
 
 @pytest.mark.parametrize("tested", [False, True])
-def test_images_are_validated_with_the_population(tested: bool) -> None:
+def test_images_are_validated_with_population_statistics(tested: bool) -> None:
     task, model = made()
     phases, values = evaluated(evaluate(task, model, spec("feedforward"), CPU, tested=tested))
     assert values["valid.loss"] == pytest.approx(population(3.0), rel=1e-5)
@@ -76,7 +76,7 @@ def test_images_are_validated_with_the_population(tested: bool) -> None:
     assert values.keys() == {"valid.loss", "valid.grad", *(["test.accuracy"] if tested else [])}
 
 
-def test_the_final_test_uses_the_population_whatever_the_task() -> None:
+def test_final_test_uses_population_statistics_in_every_task() -> None:
     for name in ("permuted_digits", "feedforward"):
         task, model = made()
         phases, values = evaluated(final_test(task, model.train(), spec(name), CPU))
@@ -85,7 +85,7 @@ def test_the_final_test_uses_the_population_whatever_the_task() -> None:
         assert not model.training
 
 
-def test_each_evaluation_takes_the_statistics_of_the_model_as_it_is() -> None:
+def test_each_evaluation_collects_population_statistics_anew() -> None:
     task, model = made()
     evaluated(evaluate(task, model, spec("feedforward"), CPU, tested=False))
     model.running_mean = torch.full((1, 1), 99.0)
@@ -93,20 +93,20 @@ def test_each_evaluation_takes_the_statistics_of_the_model_as_it_is() -> None:
     assert values["valid.loss"] == pytest.approx(population(3.0), rel=1e-5)
 
 
-def test_a_model_without_batch_norms_needs_no_pass() -> None:
+def test_model_without_batch_norms_needs_no_population_pass() -> None:
     task = OneNumber()
     assert list(take_population_statistics(task, nn.Identity(), spec(), CPU)) == []  # type: ignore[arg-type]
     assert task.passes == []
 
 
-def test_between_phases_neither_torch_nor_the_model_is_changed() -> None:
+def test_torch_and_the_model_are_unchanged_between_phases() -> None:
     task, model = made()
     for _ in evaluate(task, model, spec("feedforward", precision="bfloat16"), CPU, tested=True):
         assert torch.is_grad_enabled()
         assert not torch.is_autocast_enabled("cpu")
 
 
-def test_autocast_is_on_where_the_spec_says_so_alone() -> None:
+def test_autocast_is_on_for_bfloat16_only() -> None:
     a, b = torch.ones(2, 2), torch.ones(2, 2)
     with mixed_precision(spec(precision="bfloat16"), CPU):
         assert (a @ b).dtype == torch.bfloat16
@@ -115,6 +115,6 @@ def test_autocast_is_on_where_the_spec_says_so_alone() -> None:
             assert (a @ b).dtype == torch.float32
 
 
-def test_a_device_without_autocast_does_not_matter_where_there_is_none_to_do() -> None:
+def test_device_without_autocast_is_accepted_when_autocast_is_off() -> None:
     with mixed_precision(spec(), torch.device("meta")):
         pass

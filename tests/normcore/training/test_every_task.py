@@ -1,7 +1,7 @@
-"""Whatever the registries have is trained: every benchmark with every method that fits its model.
+"""Every benchmark in the registry is trained with every method that fits its model.
 
-And without a GPU it is proven that an update mixes no devices and waits for none: in torch's fake mode tensors have
-shapes and devices but no values, so whatever asks for a value raises, and so does what computes on two devices.
+The tests also prove without a GPU that an update never mixes devices and never waits for a GPU. In torch's fake mode
+tensors have shapes and devices but no values. Reading a value raises, and so does a computation on two devices.
 """
 
 import dataclasses
@@ -37,8 +37,8 @@ from tests.normcore.training_specs import training_spec
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 ALL_METRICS = {name: {metric.name for metric in task.metrics} for name, task in BENCHMARKS.items()}
-STEPS = 4  # of a fake sequence: all steps run the same code
-LONG = {"skip_thoughts": ("recurrent_batch_norm",)}  # and what of it is trained: a test takes 3,600 regressions
+STEPS = 4  # length of a fake sequence; all steps run the same code
+LONG = {"skip_thoughts": ("recurrent_batch_norm",)}  # trained with these only: a test takes 3,600 regressions
 
 
 def smoke(task: str, method: str, cell: str | None = None, **training: Any) -> TrainingSpec:
@@ -48,7 +48,7 @@ def smoke(task: str, method: str, cell: str | None = None, **training: Any) -> T
 
 
 def data_for(spec: TrainingSpec, request: pytest.FixtureRequest) -> Path | None:
-    """Folder of the spec's data; skips the test where this machine does not have it."""
+    """Return the folder of the spec's data; skip the test if this machine does not have the data."""
     bundled = all(not DATASETS[need.dataset].files for need in spec.task.needs())
     return None if bundled else request.getfixturevalue("datasets_dir")
 
@@ -68,14 +68,14 @@ def every_task_method_and_cell() -> list[tuple[str, str, str | None]]:
 
 
 def test_more_than_one_method_fits_each_task() -> None:
-    """The tests below are not empty."""
+    """Otherwise the tests below would test nothing."""
     fitting = every_task_and_method()
     for task in BENCHMARKS:
         assert {"none", "layer_norm", "weight_norm"} <= {method for name, method in fitting if name == task}
 
 
 def trained_tasks_and_methods() -> list[tuple[str, str]]:
-    """Each method in each model. Tasks that share a model share its methods: each has ``none`` and every so many."""
+    """Each method in each model. Tasks with the same model divide its methods among them; each task has ``none``."""
     pairs, sharing = every_task_and_method(), defaultdict[str, list[str]](list)
     for task, options in BENCHMARKS.items():
         sharing[options.model.__name__].append(task)
@@ -89,7 +89,7 @@ def trained_tasks_and_methods() -> list[tuple[str, str]]:
 
 
 def test_each_method_is_trained_in_each_model() -> None:
-    """The next test leaves out no method but in ``LONG``."""
+    """The next test leaves out methods only for the tasks in ``LONG``."""
     models = {task: options.model.__name__ for task, options in BENCHMARKS.items()}
     trained = {(models[task], method) for task, method in trained_tasks_and_methods()}
     missing = {(models[task], method) for task, method in every_task_and_method()} - trained
@@ -98,7 +98,7 @@ def test_each_method_is_trained_in_each_model() -> None:
 
 
 @pytest.mark.parametrize(("task", "method"), trained_tasks_and_methods())
-def test_it_trains_to_its_end(task: str, method: str, request: pytest.FixtureRequest) -> None:
+def test_training_runs_to_its_end_with_finite_values(task: str, method: str, request: pytest.FixtureRequest) -> None:
     spec = smoke(task, method)
     *events, finished = train(spec, seed=0, datasets_dir=data_for(spec, request))
     assert isinstance(finished, Finished)
@@ -128,14 +128,14 @@ def real_task(name: str, datasets_dir: Path | None = None) -> Task[Any]:
 
 
 def short(batch: Any) -> Any:
-    """A batch of sequences, cut after a few steps; images as they are."""
+    """Cut a batch of sequences after a few steps; leave images unchanged."""
     if isinstance(batch, Tensor):
-        return batch[: STEPS + 1]  # of text
+        return batch[: STEPS + 1]  # text
     return dataclasses.replace(batch, pixels=batch.pixels[:, :STEPS])
 
 
 def fake(batch: Any) -> Any:
-    """A batch of the same shapes and types, to be called where tensors are fake and on the device meta."""
+    """Make a batch of the same shapes and types; call it in fake mode and on the device meta."""
     if isinstance(batch, Tensor):
         return torch.empty(batch.shape, dtype=batch.dtype)
     if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
@@ -144,10 +144,10 @@ def fake(batch: Any) -> Any:
 
 
 def update_without_values(spec: TrainingSpec, task: Task[Any], updates: int = 2) -> None:
-    """Updates of a model on the device meta, in the mode in which no tensor has a value.
+    """Run updates of a model on the device meta, in fake mode, where tensors have no values.
 
-    The model and the batch are made on the device; the update runs outside of that context, so that what it makes
-    anew without naming the device is on the CPU. The first update of some methods differs from those that follow.
+    The model and the batch are made on the device. The update runs outside of that context, so a new tensor without a
+    named device is on the CPU. Two updates run, because the first update of some methods differs from later ones.
     """
     generator = torch.Generator().manual_seed(0)
     batch: Any = task.batch(task.epoch(generator, spec.training.batch_size)[0], generator)
@@ -200,13 +200,13 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("task", "written"), VARIANTS, ids=[f"{task}-{v}" for task, v in VARIANTS])
-def test_nor_does_one_with_other_options(task: str, written: dict[str, Any]) -> None:
+def test_update_with_other_options_mixes_no_devices_and_waits_for_none(task: str, written: dict[str, Any]) -> None:
     spec = training_spec({"task": {"name": task, "profile": "smoke"}, **written})
     update_without_values(spec, real_task(task))
 
 
 class Waits(Method):
-    """Asks for a value, for which a GPU has to be waited for."""
+    """Norm that reads a value, which waits for the GPU."""
 
     takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
     home: ClassVar[str] = f"{__name__}:WaitsForTheDevice"
@@ -214,7 +214,7 @@ class Waits(Method):
 
 
 class Mixes(Method):
-    """Makes a tensor on the CPU, wherever its input is."""
+    """Norm that makes a tensor on the CPU, on whatever device its input is."""
 
     takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
     home: ClassVar[str] = f"{__name__}:MixesDevices"
@@ -222,7 +222,7 @@ class Mixes(Method):
 
 
 class Keeps(Method):
-    """Keeps a tensor of its own, which is no buffer, so that no device gets it."""
+    """Norm that holds a tensor that is not a buffer, so the tensor is not moved to the device."""
 
     takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
     home: ClassVar[str] = f"{__name__}:KeepsATensor"
@@ -230,7 +230,7 @@ class Keeps(Method):
 
 
 class Branches(Method):
-    """Decides by a value what to do next."""
+    """Norm that branches on a value."""
 
     takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
     home: ClassVar[str] = f"{__name__}:BranchesOnValues"
@@ -294,7 +294,7 @@ class Halved(nn.Module):
     ],
     ids=["waits", "branches", "mixes", "keeps"],
 )
-def test_the_check_catches_a_norm_that_does(method: Method, error: type[Exception]) -> None:
+def test_check_catches_a_norm_that_waits_or_mixes_devices(method: Method, error: type[Exception]) -> None:
     spec = smoke("feedforward", "none").model_copy(update={"norm": method})
     with pytest.raises(error, match=r"item|_local_scalar_dense|same device|neither parameters"):
         update_without_values(spec, real_task("feedforward"))

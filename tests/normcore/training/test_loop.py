@@ -1,4 +1,4 @@
-"""The loop tells what happens, in order, and a resumed run equals an uninterrupted one."""
+"""The loop emits its events in order, and a resumed run equals an uninterrupted run."""
 
 import io
 import itertools
@@ -29,7 +29,7 @@ from tests.normcore.training_specs import training_spec
 RECURRENT = [name for name, method in METHODS.items() if any(map(method.fits, CELLS.values()))]
 
 STEPS, EVERY = 7, 3
-THIS = Path(__file__)  # the text that language models are trained on here
+THIS = Path(__file__)  # language models are trained on this text here
 
 
 def tiny(task: str = "permuted_digits", norm: dict[str, Any] | None = None, **training: Any) -> TrainingSpec:
@@ -50,7 +50,7 @@ def run(spec: TrainingSpec, seed: int = 0, checkpoint: bytes | None = None) -> l
 
 
 def run_keeping(spec: TrainingSpec, *steps: int) -> tuple[list[Event], list[bytes]]:
-    """All events of a run, and its checkpoints at ``steps``."""
+    """Run a spec; return all events, and the checkpoints at ``steps``."""
     events, kept = [], []
     for event in train(spec, 0, threads=1, datasets_dir=THIS.parent):
         events.append(event)
@@ -60,7 +60,7 @@ def run_keeping(spec: TrainingSpec, *steps: int) -> tuple[list[Event], list[byte
 
 
 def told(events: list[Event]) -> list[Any]:
-    """Everything that events say, except seconds."""
+    """Content of the events without seconds."""
     said: list[Any] = []
     for event in events:
         if isinstance(event, Measured):
@@ -99,7 +99,7 @@ def test_events_come_in_order() -> None:
     ]
 
 
-def test_started_tells_what_runs() -> None:
+def test_started_event_has_kernel_parameters_and_environment() -> None:
     started = run(tiny(max_steps=1))[0]
     assert isinstance(started, Started)
     assert (started.step, started.max_steps, started.kernel) == (0, 1, "fused")
@@ -109,7 +109,7 @@ def test_started_tells_what_runs() -> None:
     assert len(started.environment["data"]["digits"]) == 64
 
 
-def test_started_tells_of_no_kernels_where_the_reference_runs() -> None:
+def test_started_event_has_no_kernels_where_the_reference_runs() -> None:
     started = run(tiny(kernel="reference", max_steps=1))[0]
     assert isinstance(started, Started)
     assert (started.kernel, started.environment["kernels"]) == ("reference", None)
@@ -120,7 +120,7 @@ def compiler_version() -> str:
     return asked.stdout.strip()
 
 
-def test_series_are_those_of_the_task() -> None:
+def test_series_have_the_names_of_the_task() -> None:
     assert set(measured(run(tiny()))[0].values) == {"train.loss", "train.grad_norm", "valid.loss", "valid.accuracy"}
     language = {"train.loss", "train.grad_norm", "valid.loss", "valid.accuracy", "valid.bits_per_char"}
     assert set(measured(run(tiny("char_lm")))[0].values) == language
@@ -134,15 +134,15 @@ def test_train_series_are_means_over_the_updates_since_the_last_measurement() ->
             assert event.values[series] == pytest.approx(sum(v[series] for v in group) / len(group), rel=1e-12)
 
 
-def test_the_gradient_norm_is_that_before_clipping() -> None:
+def test_gradient_norm_is_measured_before_clipping() -> None:
     free, clipped = (measured(run(tiny(max_steps=1, clip_norm=c)))[0].values for c in (None, 1e-3))
     assert free["train.grad_norm"] == pytest.approx(clipped["train.grad_norm"], rel=1e-6)
     assert free["train.grad_norm"] > 1e-2
 
 
 @pytest.mark.parametrize("kernel", ["auto", "reference"])
-def test_a_gradient_whose_square_overflows_is_clipped_and_told(kernel: str) -> None:
-    """Layer norm with so small an eps multiplies the gradient at each blank pixel at the start of an image."""
+def test_gradient_whose_square_overflows_is_clipped_and_measured(kernel: str) -> None:
+    """Layer norm with this small eps multiplies the gradient at every blank pixel at the start of an image."""
     spec = training_spec(
         {
             "task": {"name": "sequential_digits", "profile": "smoke"},
@@ -156,7 +156,7 @@ def test_a_gradient_whose_square_overflows_is_clipped_and_told(kernel: str) -> N
 
 
 def test_clipping_bounds_the_step() -> None:
-    """Adam with a large eps steps by lr g / eps."""
+    """Adam with a large eps moves by lr g / eps."""
     adam = {"name": "adam", "lr": 1.0, "eps": 1e6, "beta1": 0.0, "beta2": 0.0}
     before = run(tiny(max_steps=1, optimizer={**adam, "lr": 1e-30}))
     after = run(tiny(max_steps=1, optimizer=adam, clip_norm=1e-3, precision="float64"))
@@ -184,7 +184,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("task", "norm"), CASES, ids=[f"{task}-{norm['method']}" for task, norm in CASES])
 def test_a_resumed_run_repeats_the_rest_bit_for_bit(task: str, norm: dict[str, Any]) -> None:
-    """2 is within an interval; at 3 a measurement is due that was not told yet; 7 is the last update."""
+    """Step 2 is inside an evaluation interval, at step 3 a measurement is due next, and step 7 is the last update."""
     spec = tiny(task, norm, target=0.05 if task != "char_lm" else 7.0)
     steps = [2, EVERY, STEPS]
     whole, kept = run_keeping(spec, *steps)
@@ -199,7 +199,7 @@ def test_a_resumed_run_repeats_the_rest_bit_for_bit(task: str, norm: dict[str, A
 
 
 @pytest.mark.parametrize("method", RECURRENT)
-def test_mixed_precision_stays_near_and_keeps_its_weights_in_float32(method: str) -> None:
+def test_mixed_precision_stays_near_float32_and_keeps_float32_weights(method: str) -> None:
     losses = {}
     for precision in ("float32", "bfloat16"):
         events = run(tiny(norm={"method": method}, precision=precision))
@@ -219,7 +219,7 @@ def test_optimizers_are_resumed_with_their_state(optimizer: dict[str, Any]) -> N
     assert told(run(spec, checkpoint=kept))[-2:] == told(whole)[-2:]
 
 
-def test_a_run_may_be_resumed_again_and_in_a_later_epoch() -> None:
+def test_run_is_resumed_twice_and_in_a_later_epoch() -> None:
     spec = tiny(batch_size=400, max_steps=8, eval_every=4)
     whole, _ = run_keeping(spec, 1)
     kept: bytes | None = None
@@ -231,7 +231,7 @@ def test_a_run_may_be_resumed_again_and_in_a_later_epoch() -> None:
     assert told(run(spec, checkpoint=kept))[-3:] == told(whole)[-3:]
 
 
-def test_the_clock_goes_on_from_a_checkpoint() -> None:
+def test_training_seconds_continue_from_a_checkpoint() -> None:
     spec = tiny()
     whole, [kept] = run_keeping(spec, 5)
     at_checkpoint = next(e.seconds for e in whole if isinstance(e, Stepped) and e.step == 5)
@@ -239,7 +239,7 @@ def test_the_clock_goes_on_from_a_checkpoint() -> None:
     assert at_checkpoint < first.seconds < at_checkpoint + 5
 
 
-def test_a_result_has_all_of_the_tasks_metrics_on_the_test_data() -> None:
+def test_result_has_all_metrics_of_the_task_on_the_test_data() -> None:
     pixels, language = (finished(run(tiny(task))).result for task in ("permuted_digits", "char_lm"))
     assert (pixels.metric, set(pixels.values), pixels.no_skill) == ("accuracy", {"accuracy"}, 0.1)
     assert (language.metric, set(language.values)) == ("bits_per_char", {"bits_per_char", "accuracy"})
@@ -248,7 +248,7 @@ def test_a_result_has_all_of_the_tasks_metrics_on_the_test_data() -> None:
     assert language.value == language.values["bits_per_char"]
 
 
-def test_a_language_model_is_selected_by_accuracy_and_told_by_its_bits() -> None:
+def test_language_model_is_selected_by_accuracy_and_ranked_by_bits() -> None:
     events = run(tiny("char_lm", max_steps=9, eval_every=1))
     result, accuracies = finished(events).result, [event.values["valid.accuracy"] for event in measured(events)]
     best = measured(events)[accuracies.index(max(accuracies))]
@@ -273,7 +273,7 @@ def test_a_checkpoint_of_another_run_is_refused() -> None:
         run(tiny(), checkpoint=kept[:-10])
 
 
-def test_a_checkpoint_can_only_be_taken_where_it_was_offered() -> None:
+def test_checkpoint_is_refused_after_the_run_has_gone_on() -> None:
     events = train(tiny(), 0, threads=1)
     stepped = [event for event in (next(events) for _ in range(3)) if isinstance(event, Stepped)]
     with pytest.raises(RuntimeError, match="gone on from step 1"):
@@ -283,7 +283,7 @@ def test_a_checkpoint_can_only_be_taken_where_it_was_offered() -> None:
 
 
 def script_accuracy(monkeypatch: pytest.MonkeyPatch, *accuracies: float) -> None:
-    """Let validation find these accuracies, one after the other."""
+    """Make validation return these accuracies, one after the other."""
     found = iter(accuracies)
     monkeypatch.setattr(PixelSequences, "validate", lambda *_: {"loss": 1.0, "accuracy": next(found)})
 
@@ -298,7 +298,7 @@ def test_the_first_of_the_best_models_on_validation_data_is_selected(monkeypatch
     assert longer.result.value == shorter.result.value
 
 
-def test_the_target_is_that_of_the_metric_and_is_reached_where_two_evaluations_hold_it(
+def test_target_is_reached_at_the_first_of_two_evaluations_that_hold_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     script_accuracy(monkeypatch, 0.3, 0.6, 0.4, 0.6, 0.7)
@@ -311,7 +311,7 @@ def test_the_target_is_that_of_the_metric_and_is_reached_where_two_evaluations_h
     assert result.steps_below_target is result.seconds_below_target is None
 
 
-def test_a_miss_says_when_it_was_last_below(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missed_target_gives_the_last_evaluation_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
     script_accuracy(monkeypatch, 0.6, 0.3, 0.4, 0.6)
     events = run(tiny(max_steps=4, eval_every=1, target=0.5))
     result = finished(events).result
@@ -319,7 +319,7 @@ def test_a_miss_says_when_it_was_last_below(monkeypatch: pytest.MonkeyPatch) -> 
     assert (result.steps_below_target, result.seconds_below_target) == (3, measured(events)[2].seconds)
 
 
-def test_evaluations_on_both_sides_of_a_checkpoint_hold_a_target_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_target_is_held_by_evaluations_before_and_after_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = tiny(max_steps=4, eval_every=1, target=0.5)
     script_accuracy(monkeypatch, 0.2, 0.4, 0.6, 0.7)
     whole, [kept] = run_keeping(spec, 4)
@@ -343,7 +343,7 @@ def test_training_goes_on_after_the_target() -> None:
     assert weights_of(reached) == weights_of(missed)
 
 
-def test_the_time_to_the_target_is_that_of_its_measurement() -> None:
+def test_time_to_target_is_the_time_of_its_measurement() -> None:
     events = run(tiny(target=0.0))
     assert finished(events).result.seconds_to_target == measured(events)[0].seconds
 
@@ -370,7 +370,9 @@ def test_a_diverged_run_says_which_series_broke_and_the_last_finite_values() -> 
     assert str(divergence) == f"diverged at step {EVERY}: {told}"
 
 
-def test_a_gradient_that_breaks_before_the_loss_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradient_that_is_not_finite_before_the_loss_is_named_in_the_divergence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     losses = iter([False] * 4 + [True] * 10)
     loss = PixelSequences.loss
 
@@ -388,7 +390,7 @@ def test_a_gradient_that_breaks_before_the_loss_is_named(monkeypatch: pytest.Mon
     assert divergence.last_finite["valid.loss"] == measured(events)[0].values["valid.loss"]
 
 
-def test_a_run_that_resumes_remembers_what_was_finite() -> None:
+def test_resumed_run_remembers_the_last_finite_values() -> None:
     spec = tiny(optimizer={"lr": 1e38})
     events, [after_1, after_2] = run_keeping(spec, 1, 2)
     whole = finished(events).result.divergence
@@ -396,11 +398,11 @@ def test_a_run_that_resumes_remembers_what_was_finite() -> None:
         assert finished(run(spec, checkpoint=checkpoint)).result.divergence == whole
 
 
-def test_a_run_that_is_finite_has_no_divergence() -> None:
+def test_finite_run_has_no_divergence() -> None:
     assert finished(run(tiny())).result.divergence is None
 
 
-def test_a_test_that_is_not_finite_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_test_value_that_is_not_finite_is_named_in_the_divergence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "test", untestable)
     events = run(tiny())
     assert finished(events).outcome == "diverged"
@@ -415,7 +417,7 @@ def untestable(*arguments: Any) -> Generator[Any, None, dict[str, float]]:
     return {"accuracy": math.nan}
 
 
-def test_divergence_later_keeps_the_model_selected_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_divergence_keeps_the_model_selected_before(monkeypatch: pytest.MonkeyPatch) -> None:
     losses = iter([1.0] * 4 + [math.nan] * 10)
     loss = PixelSequences.loss
     monkeypatch.setattr(PixelSequences, "loss", lambda *args: Loss(loss(*args).total * next(losses)))
@@ -435,7 +437,7 @@ def busy(seconds: float) -> None:
         pass
 
 
-def test_the_clock_stands_still_while_a_listener_is_busy() -> None:
+def test_training_seconds_exclude_the_time_of_listeners() -> None:
     started = time.monotonic()
     events = []
     for event in train(tiny(), 0, threads=1):
@@ -444,8 +446,8 @@ def test_the_clock_stands_still_while_a_listener_is_busy() -> None:
     assert finished(events).result.train_seconds < time.monotonic() - started - 0.05 * len(events)
 
 
-def test_each_phase_of_an_evaluation_is_evaluation_and_no_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow first phase is not forgotten when the next one begins."""
+def test_all_phases_of_an_evaluation_count_as_evaluation_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seconds of a slow first phase are still counted after the next phase begins."""
 
     def slow(*given: Any) -> Iterator[str]:
         yield "population statistics"
@@ -461,8 +463,8 @@ def test_each_phase_of_an_evaluation_is_evaluation_and_no_training(monkeypatch: 
     assert finished(events).result.train_seconds == timing.training
 
 
-def test_what_is_slow_is_counted_for_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading, drawing of batches, building of the model and what comes at first use are no training."""
+def test_data_compiling_and_warm_up_are_not_counted_as_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading data, drawing batches, building the model and work at first use are not training time."""
     loss, calls = PixelSequences.loss, itertools.count()
 
     def slow_loss(*args: Any) -> Loss:
@@ -493,8 +495,8 @@ RUNNING = {"norm": {"method": "recurrent_batch_norm", "population": "running", "
 
 @pytest.mark.parametrize(("task", "parts"), [("convnet", NOISY), ("permuted_digits", RUNNING)])
 def test_warming_up_leaves_no_trace(task: str, parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statistics that the passes move, noise that they draw and gradients are as if there had been none, at the
-    beginning and where a run goes on."""
+    """Statistics, random numbers and gradients are the same before and after the warm-up passes, in a new run and in a
+    resumed run."""
     sizes = {"batch_size": 8, "max_steps": 4, "eval_every": 3}
     spec = training_spec({"task": {"name": task, "profile": "smoke"}, "training": sizes, **parts})
     events, [kept] = run_keeping(spec, 2)
@@ -504,14 +506,14 @@ def test_warming_up_leaves_no_trace(task: str, parts: dict[str, Any], monkeypatc
     assert told(run(spec, checkpoint=kept)) == resumed
 
 
-def test_windows_are_seconds_an_update_between_evaluations() -> None:
+def test_windows_hold_seconds_per_update_between_evaluations() -> None:
     events = run(tiny())
     ends = [0.0, *(event.seconds for event in measured(events))]
     windows = [(end - begin) / n for (begin, end), n in zip(itertools.pairwise(ends), (3, 3, 1), strict=True)]
     assert finished(events).timing.windows == tuple(windows)
 
 
-def test_timing_goes_on_from_a_checkpoint() -> None:
+def test_timing_continues_from_a_checkpoint() -> None:
     whole, [kept] = run_keeping(tiny(), 5)
     timing = finished(run(tiny(), checkpoint=kept)).timing
     assert timing.windows[0] == finished(whole).timing.windows[0]
@@ -545,7 +547,7 @@ def test_float64_trains_in_float64() -> None:
     assert {value.dtype for value in saved["state_dict"].values()} == {torch.float64}
 
 
-def test_a_device_that_is_not_there_is_an_error() -> None:
+def test_missing_device_is_refused() -> None:
     with pytest.raises(ValueError, match="no device cuda:99"):
         next(train(tiny(), 0, device="cuda:99"))
     with pytest.raises(ValueError, match="expected device cpu or cuda"):

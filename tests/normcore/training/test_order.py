@@ -1,4 +1,4 @@
-"""Every example comes once an epoch, and a place in the data can be returned to."""
+"""Every example comes once per epoch, and a run can return to a saved position in the data."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def shuffled(size: int, batch_size: int, seed: int = 0) -> TrainingOrder:
 @pytest.mark.parametrize(
     ("size", "batch_size", "sizes"), [(6, 3, [3, 3]), (8, 3, [3, 3, 2]), (7, 3, [3, 3]), (1, 3, [1]), (3, 1, [1, 1, 1])]
 )
-def test_an_epoch_has_every_example_once_but_for_a_rest_of_one(size: int, batch_size: int, sizes: list[int]) -> None:
+def test_epoch_has_every_example_once_except_a_last_batch_of_one(size: int, batch_size: int, sizes: list[int]) -> None:
     order = shuffled(size, batch_size)
     for _ in range(3):
         batches = [order.next_batch() for _ in sizes]
@@ -35,7 +35,7 @@ def test_every_epoch_has_an_order_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("taken", range(9))
-def test_from_a_saved_place_the_same_batches_follow(taken: int) -> None:
+def test_saved_position_is_followed_by_the_same_batches(taken: int) -> None:
     order, other = shuffled(8, 3), shuffled(8, 3, seed=1)
     for _ in range(taken):
         order.next_batch()
@@ -44,7 +44,7 @@ def test_from_a_saved_place_the_same_batches_follow(taken: int) -> None:
         assert other.next_batch().tolist() == order.next_batch().tolist()
 
 
-def test_what_is_looked_at_stays_next() -> None:
+def test_peek_does_not_advance_the_order() -> None:
     order, other = shuffled(8, 3), shuffled(8, 3)
     for _ in range(7):
         seen = order.peek().tolist()

@@ -1,4 +1,4 @@
-"""Trainings go on from a checkpoint of any step as if nothing had been, bit for bit."""
+"""Trainings resume from a checkpoint of any step with the same results, bit for bit."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,7 +17,7 @@ from normcore.training.checkpoint import unpack
 from normcore.training.loop import train
 from tests.normcore.training_specs import training_spec
 
-STEPS, EVERY = 13, 2  # more evaluations than count, and a last one out of turn
+STEPS, EVERY = 13, 2  # more evaluations than the result counts, and the last at an uneven step
 DECAY = {"schedule": {"name": "linear_decay", "start": 5, "beta1": 0.5}}
 RUNS: dict[str, dict[str, Any]] = {
     "feedforward, batch_norm": {"task": "feedforward", "norm": {"method": "batch_norm"}},
@@ -43,7 +43,7 @@ PAPERS = ("attentive_reader", "draw", "handwriting", "order_embedding", "skip_th
 
 
 def of_papers() -> Iterator[tuple[str, str]]:
-    """Each of the papers' tasks with each method that has a place in it: six or more."""
+    """Each of the papers' tasks with each method that fits it: six methods or more."""
     for task, method in product(PAPERS, METHODS.ours):
         with suppress(InvalidSpec):
             resolve({"task": {"name": task, "profile": "smoke"}, "norm": {"method": method}})
@@ -67,7 +67,7 @@ def told(
     datasets_dir: Path | None = None,
     evaluated: bool = True,
 ) -> tuple[list[Any], list[bytes]]:
-    """All that a run says but seconds, and its checkpoints; if it is not evaluated, its model after the last update."""
+    """Run a spec; return its events without seconds, and its checkpoints. Without evaluation, add the last model."""
     said: list[Any] = []
     kept: list[bytes] = []
     for event in train(spec, seed=3, checkpoint=checkpoint, datasets_dir=datasets_dir):
@@ -90,7 +90,7 @@ def told(
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-def test_a_run_goes_on_from_every_step(run: dict[str, Any]) -> None:
+def test_run_resumes_from_every_step_bit_for_bit(run: dict[str, Any]) -> None:
     spec = spec_of(run)
     whole, checkpoints = told(spec, keep=True)
     assert len(checkpoints) == STEPS
@@ -102,7 +102,7 @@ def test_a_run_goes_on_from_every_step(run: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def novels_are_read_once() -> Iterator[None]:
-    """Read the novels once, which takes longer than all updates here."""
+    """Cache the novels, because reading them takes longer than all updates here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(triples, "load", cache(triples.load))
         yield
@@ -110,16 +110,16 @@ def novels_are_read_once() -> Iterator[None]:
 
 @pytest.mark.usefixtures("novels_are_read_once")
 @pytest.mark.parametrize(("task", "method"), METHODS_OF_PAPERS)
-def test_a_run_of_a_papers_benchmark_goes_on_from_its_middle(task: str, method: str, datasets_dir: Path) -> None:
+def test_run_of_a_benchmark_of_the_papers_resumes_from_its_middle(task: str, method: str, datasets_dir: Path) -> None:
     spec = spec_of({"task": task, "norm": {"method": method}, "training": {"max_steps": 4, "eval_every": 4}})
-    evaluated = task != "skip_thoughts"  # which takes hundreds of regressions
+    evaluated = task != "skip_thoughts"  # its evaluation takes hundreds of regressions
     whole, checkpoints = told(spec, keep=True, datasets_dir=datasets_dir, evaluated=evaluated)
     resumed, _ = told(spec, checkpoints[1], datasets_dir=datasets_dir, evaluated=evaluated)
     assert len(resumed) >= 3, "two updates and what they led to"
     assert resumed == whole[whole.index(2) + 1 :]
 
 
-def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+def test_same_seed_gives_the_same_run_and_another_seed_another_run() -> None:
     spec = spec_of(RUNS["convnet, weight_norm, noise"])
     first, second = (told(spec)[0] for _ in range(2))
     assert first == second

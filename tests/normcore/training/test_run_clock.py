@@ -1,4 +1,4 @@
-"""Seconds of a run are counted once, for the part that they went to."""
+"""Every second of a run is counted once, for the part of the run that took it."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from normcore.training.run_clock import PARTS, RunClock
 
 
 class Time:
-    """Stands still but where a test moves it on."""
+    """Clock that moves only when a test moves it."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -27,7 +27,7 @@ def spent(**parts: float) -> dict[str, float]:
     return {**dict.fromkeys(PARTS, 0.0), **parts}
 
 
-def test_each_part_has_its_seconds_and_nobody_has_those_between(time: Time) -> None:
+def test_each_part_has_its_seconds_and_time_in_between_is_not_counted(time: Time) -> None:
     clock = RunClock(torch.device("cpu"))
     time.now += 1
     clock.start("data")
@@ -45,9 +45,7 @@ def test_each_part_has_its_seconds_and_nobody_has_those_between(time: Time) -> N
 
 
 @pytest.mark.parametrize(("device", "data"), [("cpu", 2.0), ("cuda", 0.0)])
-def test_what_is_drawn_aside_is_no_training_but_where_a_gpu_trains_meanwhile(
-    time: Time, device: str, data: float
-) -> None:
+def test_drawing_data_is_not_training_time_unless_a_gpu_trains_meanwhile(time: Time, device: str, data: float) -> None:
     clock = RunClock(torch.device(device))
     clock.start("training")
     time.now += 1
@@ -58,7 +56,7 @@ def test_what_is_drawn_aside_is_no_training_but_where_a_gpu_trains_meanwhile(
     assert clock.spent == spent(training=7 - data, data=data)
 
 
-def test_what_earlier_processes_spent_counts_as_well(time: Time) -> None:
+def test_seconds_of_earlier_processes_are_added(time: Time) -> None:
     clock = RunClock(torch.device("cpu"))
     clock.start("compile")
     time.now += 1

@@ -27,7 +27,7 @@ def training(max_steps: int = 10, schedule: LinearDecay | None = None, **optimiz
 
 
 def rates(options: Training) -> list[tuple[float, float]]:
-    """The learning rate and beta1 of every update."""
+    """Return the learning rate and beta1 of every update."""
     optimizer = optimizers.build(options.optimizer, [nn.Parameter(torch.zeros(1))])
     seen = []
     for step in range(options.max_steps):
@@ -42,7 +42,7 @@ def test_without_a_schedule_nothing_changes() -> None:
 
 
 def test_the_rate_stays_and_then_falls_in_equal_parts() -> None:
-    """The last update has one part of it; one more would have none."""
+    """The last update has one part of the rate; a further update would have a rate of 0."""
     seen = rates(training(10, LinearDecay(start=6)))
     assert [beta1 for _, beta1 in seen] == [0.9] * 10
     expected = [0.5] * 6 + [0.5, 0.375, 0.25, 0.125]
@@ -55,7 +55,7 @@ def test_beta1_changes_where_the_rate_begins_to_fall() -> None:
 
 
 def test_the_paper_s_schedule_halves_the_rate_after_three_quarters() -> None:
-    """Salimans and Kingma 2016: 200 epochs, from the 100th on linearly towards 0."""
+    """Salimans and Kingma 2016: 200 epochs, and from epoch 100 on a linear decay to 0."""
     options = training(90_000, LinearDecay(start=45_000, beta1=0.5))
     optimizer = optimizers.build(options.optimizer, [nn.Parameter(torch.zeros(1))])
     for step, lr in ((0, 0.5), (44_999, 0.5), (45_000, 0.5), (67_500, 0.25), (89_999, 0.5 / 45_000)):
@@ -64,13 +64,13 @@ def test_the_paper_s_schedule_halves_the_rate_after_three_quarters() -> None:
 
 
 @pytest.mark.parametrize("start", [0, 10, 20])
-def test_a_start_at_either_end_is_allowed(start: int) -> None:
+def test_decay_may_start_at_the_first_and_the_last_update(start: int) -> None:
     seen = [lr for lr, _ in rates(training(10, LinearDecay(start=start)))]
     falling = [0.5 * (10 - step) / 10 for step in range(10)]
     assert seen == pytest.approx(falling if start == 0 else [0.5] * 10, rel=1e-12)
 
 
-def test_adam_with_it_takes_the_steps_that_one_computes_by_hand() -> None:
+def test_adam_with_linear_decay_takes_the_steps_computed_by_hand() -> None:
     options = training(8, LinearDecay(start=3, beta1=0.5), beta2=0.99, eps=1e-4)
     parameter = nn.Parameter(torch.tensor([1.0, -2.0], dtype=torch.float64))
     optimizer = optimizers.build(options.optimizer, [parameter])

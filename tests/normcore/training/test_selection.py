@@ -1,4 +1,4 @@
-"""Selection of a model: the first best one, or the mean of the last."""
+"""Selection of a model: the first of the best models, or the mean of the last evaluations."""
 
 import io
 from typing import Any
@@ -29,7 +29,7 @@ def values(valid: float, test: float | None = None, metric: str = "accuracy") ->
     return {"train.loss": 0.5, f"valid.{metric}": valid, "valid.loss": 1 - valid, **tested}
 
 
-def test_the_rule_is_the_task_s() -> None:
+def test_selection_rule_is_that_of_the_task() -> None:
     for name in ("permuted_digits", "char_lm"):
         assert isinstance(spec(name).task.selection, Best)
         assert isinstance(selection_of(spec(name)), BestModel)
@@ -111,7 +111,7 @@ def considered(steps: list[int], rule: LastMean, max_steps: int = 20) -> Selecte
     return selection.selected()
 
 
-def test_their_values_are_averaged_and_the_last_model_stays() -> None:
+def test_values_of_the_last_evaluations_are_averaged_with_the_last_model() -> None:
     selected = considered([5, 10, 15, 20], LastMean(3, all_tested=True))
     assert selected is not None
     assert selected.step == 20
@@ -120,7 +120,7 @@ def test_their_values_are_averaged_and_the_last_model_stays() -> None:
     assert selected.weights is None
 
 
-def test_a_training_that_broke_off_has_no_last_models() -> None:
+def test_interrupted_training_has_no_last_models() -> None:
     assert considered([5, 10, 15], LastMean(3)) is None
     assert considered([], LastMean(3)) is None
 
@@ -129,14 +129,14 @@ def test_a_training_that_broke_off_has_no_last_models() -> None:
 
 
 def stored(state: dict[str, Any]) -> dict[str, Any]:
-    """State as a checkpoint gives it back."""
+    """Return the state after saving and loading it as in a checkpoint."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     loaded: dict[str, Any] = torch.load(io.BytesIO(buffer.getvalue()), weights_only=True)
     return loaded
 
 
-def test_what_was_the_best_is_remembered() -> None:
+def test_best_model_is_restored_from_a_checkpoint() -> None:
     before, after = best_of(0.5, 0.75), selection_of(spec("permuted_digits"))
     after.load_state_dict(stored(before.state_dict()))
     for selection in (before, after):
@@ -148,7 +148,7 @@ def test_what_was_the_best_is_remembered() -> None:
     assert after.selected() is None
 
 
-def test_the_last_ones_are_remembered() -> None:
+def test_last_models_are_restored_from_a_checkpoint() -> None:
     rule = LastMean(3)
     before, after = (LastModels(rule, spec(max_steps=20, eval_every=5)) for _ in range(2))
     for step in (5, 10, 15):
@@ -162,6 +162,6 @@ def test_the_last_ones_are_remembered() -> None:
     assert selected.test == pytest.approx({"error_rate": 0.015})
 
 
-def test_buffers_are_weights_too() -> None:
+def test_buffers_are_saved_with_the_weights() -> None:
     norm = nn.BatchNorm1d(2)
     assert weights_of(norm).keys() == norm.state_dict().keys()

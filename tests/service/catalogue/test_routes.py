@@ -1,4 +1,4 @@
-"""The catalogue says what one can ask for, and it is true."""
+"""The catalogue describes what the service accepts."""
 
 import gzip
 import os
@@ -98,7 +98,7 @@ def test_a_task_shows_its_models_by_their_own_options(shared_client: TestClient)
 
 
 def test_a_tasks_methods_are_those_that_can_be_submitted_with_it(shared_client: TestClient) -> None:
-    """The method has its own options, in one of the task's models; other methods are refused."""
+    """Each listed method is accepted with its own options in one of the task's models; other methods are refused."""
     for name, task in tasks_of(shared_client).items():
         if not BENCHMARKS.get(name):
             continue
@@ -159,7 +159,7 @@ def statuses(client: TestClient) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_data_sets_say_whether_they_are_at_hand(client: TestClient, settings: Settings) -> None:
+def test_data_sets_say_whether_they_are_present(client: TestClient, settings: Settings) -> None:
     assert set(statuses(client)) == set(registry.DATASETS)
     assert statuses(client)["digits"] == "bundled"
     assert statuses(client)["mnist"] == "missing"

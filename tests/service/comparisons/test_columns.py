@@ -1,4 +1,4 @@
-"""A comparison as a file says what the JSON says of its entries."""
+"""An exported comparison has the same values as the JSON answer."""
 
 import csv
 import io

@@ -30,7 +30,7 @@ def lines(content: dict[str, Any]) -> dict[str, Any]:
     return {trace["name"]: trace for trace in content["data"] if trace.get("showlegend", True)}
 
 
-def test_a_boards_curves_are_those_of_its_entries_best_first(client: TestClient, two: tuple[str, str]) -> None:
+def test_curves_of_a_board_are_those_of_its_entries_best_first(client: TestClient, two: tuple[str, str]) -> None:
     got = figure(client, "/v1/leaderboards/permuted_digits/figures/curves", profile="smoke", theme="dark")
     assert list(lines(got)) == ["layer_norm", "none"]
     assert lines(got)["layer_norm"]["x"] == [10, 20, 30, 40]
@@ -41,7 +41,7 @@ def test_a_boards_curves_are_those_of_its_entries_best_first(client: TestClient,
     assert by_seconds["layout"]["xaxis"]["title"]["text"] == "training seconds"
 
 
-def test_a_boards_intervals_are_the_entries_values(client: TestClient, two: tuple[str, str]) -> None:
+def test_intervals_of_a_board_are_those_of_its_entries(client: TestClient, two: tuple[str, str]) -> None:
     got = figure(client, "/v1/leaderboards/permuted_digits/figures/intervals", profile="smoke")
     assert [trace["x"] for trace in got["data"]] == [[pytest.approx(0.82)], [pytest.approx(0.72)]]
     assert got["layout"]["shapes"][0]["x0"] == pytest.approx(0.72), "the baseline"
@@ -88,7 +88,7 @@ def test_a_speed_up_is_split_on_a_logarithmic_axis(client: TestClient, two: tupl
         "/v1/comparisons/figures/pie?fingerprint=00000000&fingerprint=11111111",
     ],
 )
-def test_a_figure_that_there_is_not_is_not_found(client: TestClient, path: str) -> None:
+def test_an_unknown_figure_is_not_found(client: TestClient, path: str) -> None:
     answer = client.get(path)
     assert is_problem(answer, 404)
     assert "choose from" in answer.json()["detail"] or "permuted_digits" in answer.json()["detail"]
@@ -105,14 +105,14 @@ def test_curves_are_thinned_evenly_and_end_where_they_should() -> None:
 
 @pytest.fixture
 def tuned(db: Database) -> tuple[str, str]:
-    """Fingerprints of none, and of another method that is alone of its kind and departs from the profile."""
+    """Fingerprints of ``none`` and of layer norm, which has one entry; this entry departs from the profile."""
     none = trained(db, "none", [v - 0.1 for v in reversed(ACCURACIES)], [20, 22, 24, 26, 28])
     training = {"optimizer": {"lr": 0.004}}
     return none, trained(db, "layer_norm", [*ACCURACIES], [10, 11, 12, 13, 14], training=training)
 
 
 @pytest.mark.parametrize("name", ["curves", "differences", "survival", "speedups"])
-def test_an_entry_that_differs_from_the_profile_says_so_beside_other_methods(
+def test_figures_of_a_comparison_name_departures_from_the_profile(
     client: TestClient, tuned: tuple[str, str], name: str
 ) -> None:
     got = figure(client, f"/v1/comparisons/figures/{name}", fingerprint=tuned)
@@ -121,7 +121,9 @@ def test_an_entry_that_differs_from_the_profile_says_so_beside_other_methods(
 
 
 @pytest.mark.parametrize("name", ["curves", "intervals"])
-def test_so_it_does_in_the_figures_of_a_board(client: TestClient, tuned: tuple[str, str], name: str) -> None:
+def test_figures_of_a_board_name_departures_from_the_profile(
+    client: TestClient, tuned: tuple[str, str], name: str
+) -> None:
     got = figure(client, f"/v1/leaderboards/permuted_digits/figures/{name}", profile="smoke", entries="best")
     assert {trace["name"] for trace in got["data"] if trace.get("name")} == {"layer_norm (lr 0.004)", "none"}
 

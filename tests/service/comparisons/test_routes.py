@@ -26,8 +26,9 @@ ENVIRONMENT = {"host": "a", "cpu": "EPYC", "threads": 1}
 def trained(
     db: Database, method: str, values: list[float | None], steps: list[float | None], pace: float = 0.1, **parts: Any
 ) -> str:
-    """An experiment of seeds that came to these values and were at the target after so many steps of ``pace`` seconds;
-    its fingerprint. Validation rises by 0.01 a step to 0.4."""
+    """Store an ended experiment with a run for each value; return its fingerprint. Runs reach the target at ``steps``;
+    a step takes ``pace`` seconds. Validation rises by 0.01 a step to 0.4.
+    """
     environment = {**ENVIRONMENT, **parts.pop("environment", {})}
     experiment = submitted(db, method, seeds=range(len(values)), **parts)
     for value, at in zip(values, steps, strict=True):
@@ -61,7 +62,7 @@ def refused(client: TestClient, status: int, *fingerprints: str, **query: str) -
 
 @pytest.fixture
 def two(db: Database) -> tuple[str, str]:
-    """Fingerprints of none, and of layer norm, which is twice as fast in updates that take 1.25 times as long."""
+    """Fingerprints of ``none`` and of layer norm, which needs half the updates. An update takes 1.25 times as long."""
     none = trained(db, "none", [v - 0.1 for v in reversed(ACCURACIES)], [20, 22, 24, 26, 28])
     return none, trained(db, "layer_norm", [*ACCURACIES], [10, 11, 12, 13, 14], pace=0.125)
 
@@ -92,7 +93,9 @@ def test_entries_stand_side_by_side_with_curves_and_differences(client: TestClie
     assert (baseline["difference"], baseline["speedup"]) == (None, None)
 
 
-def test_a_speedup_is_that_in_updates_times_that_of_an_update(client: TestClient, two: tuple[str, str]) -> None:
+def test_a_speedup_is_its_ratio_of_steps_times_its_ratio_of_seconds_per_step(
+    client: TestClient, two: tuple[str, str]
+) -> None:
     split = compared(client, *two)["entries"][1]["speedup"]
     assert split["steps"]["ratio"] == pytest.approx(2)
     assert split["seconds_per_step"]["ratio"] == pytest.approx(1 / 1.25)
@@ -101,7 +104,7 @@ def test_a_speedup_is_that_in_updates_times_that_of_an_update(client: TestClient
     assert split["to_baselines_best"]["fraction"] == pytest.approx(1), "the curves are alike"
 
 
-def test_turned_round_the_difference_is_the_negative(client: TestClient, two: tuple[str, str]) -> None:
+def test_the_difference_changes_its_sign_with_the_other_baseline(client: TestClient, two: tuple[str, str]) -> None:
     none, norm = two
     turned = compared(client, none, norm, baseline=norm[:12])
     assert turned["baseline"] == norm
@@ -109,7 +112,7 @@ def test_turned_round_the_difference_is_the_negative(client: TestClient, two: tu
     assert turned["entries"][0]["speedup"]["steps"]["ratio"] == pytest.approx(0.5)
 
 
-def test_survival_is_the_share_that_is_not_there_yet(client: TestClient, db: Database) -> None:
+def test_survival_is_the_share_of_seeds_that_have_not_reached_the_target(client: TestClient, db: Database) -> None:
     first = trained(db, "none", [0.7, 0.7, 0.7, 0.7], [10, 20, None, None])
     second = trained(db, "layer_norm", [0.7], [10])
     got = compared(client, first, second)["entries"][0]["survival"]
@@ -131,7 +134,7 @@ def test_seconds_of_other_hardware_are_not_compared(
     assert (split["seconds_per_step"], split["total"]) == (nothing, nothing)
 
 
-def test_a_baseline_that_misses_makes_a_bound(client: TestClient, db: Database) -> None:
+def test_a_speedup_over_a_baseline_that_misses_is_a_bound(client: TestClient, db: Database) -> None:
     none = trained(db, "none", [0.7, 0.8], [20, None])
     norm = trained(db, "layer_norm", [0.7, 0.8], [10, 10])
     split = compared(client, none, norm)["entries"][1]["speedup"]
@@ -139,7 +142,7 @@ def test_a_baseline_that_misses_makes_a_bound(client: TestClient, db: Database) 
     assert split["steps"]["ratio"] == pytest.approx((20 * 40) ** 0.5 / 10)
 
 
-def test_of_entries_that_diverged_curves_remain(client: TestClient, db: Database) -> None:
+def test_entries_that_diverged_keep_their_curves(client: TestClient, db: Database) -> None:
     none = trained(db, "none", [None, None], [None, None])
     norm = trained(db, "layer_norm", [0.7, 0.8], [10, 10])
     got = compared(client, none, norm)["entries"]
@@ -148,7 +151,9 @@ def test_of_entries_that_diverged_curves_remain(client: TestClient, db: Database
     assert got[0]["curve"]["n"] == [2, 2, 2, 2]
 
 
-def test_survivors_of_divergence_are_not_better(client: TestClient, db: Database) -> None:
+def test_better_converged_seeds_do_not_make_an_entry_with_diverged_seeds_better(
+    client: TestClient, db: Database
+) -> None:
     none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
     norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
     baseline, own = compared(client, none, norm)["entries"]
@@ -160,7 +165,7 @@ def test_survivors_of_divergence_are_not_better(client: TestClient, db: Database
     assert (baseline["outcome"], baseline["above"], baseline["rank_ci"]) == (None, {}, [1, 2])
 
 
-def test_of_several_tests_each_must_stand_the_correction(client: TestClient, db: Database) -> None:
+def test_p_of_a_comparison_is_corrected_for_all_its_pairs(client: TestClient, db: Database) -> None:
     none = trained(db, "none", [0.50, 0.52, 0.54], [20] * 3)
     norm = trained(db, "layer_norm", [0.55, 0.57, 0.59], [10] * 3)
     other = trained(db, "rms_norm", [0.53, 0.55, 0.56], [10] * 3)
@@ -171,8 +176,8 @@ def test_of_several_tests_each_must_stand_the_correction(client: TestClient, db:
     assert beside["difference"]["p_holm"] == pytest.approx(3 * alone["difference"]["p_value"])
 
 
-def test_entries_stand_as_on_their_board(client: TestClient, db: Database) -> None:
-    """Told apart by Holm's p of all pairs: three of six are, and none of them beside the scattered one."""
+def test_entries_have_the_order_and_ranks_of_their_board(client: TestClient, db: Database) -> None:
+    """Holm's correction for all six pairs leaves three significant: those without the scattered entry."""
     seeds = {
         "none": [0.800, 0.801, 0.802],
         "layer_norm": [0.900, 0.901, 0.902],
@@ -206,7 +211,7 @@ def test_entries_stand_as_on_their_board(client: TestClient, db: Database) -> No
     assert [entry["outcome"] for entry in turned] == ["worse", None, "worse", "not shown"]
 
 
-def test_an_entry_over_the_budget_has_no_rank_and_moves_nobody(client: TestClient, db: Database) -> None:
+def test_an_entry_over_the_budget_has_no_rank_and_moves_no_other_entry(client: TestClient, db: Database) -> None:
     none = trained(db, "none", [0.800, 0.803, 0.802], [20] * 3)
     norm = trained(db, "layer_norm", [0.900, 0.901, 0.903], [10] * 3)
     more = trained(db, "rms_norm", [0.950, 0.951, 0.952], [10] * 3, training={"max_steps": 2 * MAX_STEPS})
@@ -228,7 +233,7 @@ def test_an_entry_over_the_budget_has_no_rank_and_moves_nobody(client: TestClien
     assert [entry["rank"] for entry in beside] == [2, 1, None]
 
 
-def test_what_cannot_be_compared_is_refused(client: TestClient, db: Database, two: tuple[str, str]) -> None:
+def test_an_invalid_comparison_is_refused(client: TestClient, db: Database, two: tuple[str, str]) -> None:
     none, norm = two
     other = trained(db, "none", [0.7], [10], task={"name": "sequential_digits", "profile": "smoke"})
     assert "of different boards" in refused(client, 422, none, other)
@@ -240,8 +245,8 @@ def test_what_cannot_be_compared_is_refused(client: TestClient, db: Database, tw
         assert '"fingerprint"' in refused(client, 422, *wrong)
 
 
-def test_statistics_are_of_all_points_where_fewer_are_shown(client: TestClient, db: Database) -> None:
-    """Each seed by itself has its extremes at steps of its own."""
+def test_statistics_use_all_points_where_fewer_are_shown(client: TestClient, db: Database) -> None:
+    """Each seed has its extremes at different steps."""
     draw = random.Random(0)
     curves = [[[draw.random() for _ in range(1500)] for _ in range(3)] for _ in ("none", "layer_norm")]
     fingerprints = []
@@ -293,7 +298,7 @@ def test_a_seed_that_diverged_before_its_first_evaluation_has_no_time_to_compare
     assert got["speedup"] is None or got["speedup"]["to_baselines_best"] is None
 
 
-def test_no_interval_of_a_comparison_is_impossible(client: TestClient, db: Database) -> None:
+def test_intervals_of_a_comparison_are_cut_to_possible_values(client: TestClient, db: Database) -> None:
     """Two seeds each, whose intervals by Student's t are far wider than an accuracy can be."""
     fingerprints = [trained(db, method, [low, 0.9], [10, 10]) for method, low in (("none", 0.1), ("layer_norm", 0.3))]
     got = compared(client, *fingerprints)

@@ -20,7 +20,7 @@ def stored(client: TestClient) -> list[int | None]:
 
 
 def refused(client: TestClient, *statuses: int, **request: Any) -> dict[str, Any]:
-    """The problem that the service answers; it has stored nothing."""
+    """Send a request that must be refused; check that nothing is stored, and return the problem."""
     before = stored(client)
     answer = client.post("/v1/experiments", **request)
     assert answer.status_code in statuses, answer.text
@@ -216,7 +216,7 @@ def test_a_near_miss_is_answered_with_what_was_meant(shared_client: TestClient) 
     ("task", "dataset", "field"),
     [("permuted_mnist", "mnist", "name"), ("char_lm", "ptb", "corpus"), ("gradient_flow", "mnist", "images")],
 )
-def test_a_data_set_that_is_not_there_is_named_with_the_field_that_asks_for_it_and_how_to_get_it(
+def test_a_missing_data_set_is_named_with_its_field_and_how_to_get_it(
     shared_client: TestClient, task: str, dataset: str, field: str
 ) -> None:
     problem = refused(shared_client, 422, json={"task": {"name": task, "profile": "paper"}})
@@ -347,7 +347,7 @@ def test_a_bad_query_parameter_is_named(shared_client: TestClient, path: str, na
         "/v1/tasks/%00",
     ],
 )
-def test_characters_that_no_database_knows_are_never_the_services_fault(shared_client: TestClient, path: str) -> None:
+def test_characters_that_no_database_knows_are_never_a_server_error(shared_client: TestClient, path: str) -> None:
     answer = shared_client.get(path)
     assert answer.status_code in (200, 400, 404, 422), answer.text
     if answer.status_code != 200:
@@ -374,5 +374,5 @@ def test_an_address_with_a_nul_is_a_bad_request(shared_client: TestClient, path:
     assert "NUL" in answer.json()["detail"]
 
 
-def test_a_percent_sign_before_two_noughts_is_no_nul(shared_client: TestClient) -> None:
+def test_an_escaped_percent_sign_before_two_zeros_is_not_a_nul(shared_client: TestClient) -> None:
     assert shared_client.get("/v1/experiments?label=a:%2500").json()["items"] == []

@@ -1,4 +1,4 @@
-"""Certificates of time: runs whose seconds count were alone on their machine, as far as can be told."""
+"""Certificates of time: seconds count if the run was alone on its machine, as far as can be told."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SLOW = tuple(1.5 * seconds for seconds in QUIET)
 
 
 def ended(db: Database, timing: Timing | None = None, start: Start | None = None) -> dict[str, Any]:
-    """The certificate of the next run, which has started and ended like this."""
+    """Certificate of the next run, which has started and ended with these values."""
     lease = claimed(db).lease
     begun(db, lease)
     with db.transaction() as session:
@@ -31,7 +31,7 @@ def start(probe: tuple[float, ...], **changes: Any) -> Start:
     return Start(**{"machine": started_on().machine, "torch": "2.9", "probe": probe, **changes})
 
 
-def test_a_quiet_run_says_so(client: TestClient, db: Database) -> None:
+def test_a_run_alone_on_its_machine_is_not_contended(client: TestClient, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     ended(db)
     assert client.get(f"/v1/runs/{run_id}").json()["timing"] == {
@@ -55,7 +55,7 @@ def test_a_quiet_run_says_so(client: TestClient, db: Database) -> None:
     }
 
 
-def test_a_run_in_company_afterwards_is_contended_and_says_why(db: Database) -> None:
+def test_a_run_with_a_slow_probe_at_its_end_is_contended_and_says_why(db: Database) -> None:
     submitted(db)
     certificate = ended(db, timing_of(probe=SLOW))
     assert (certificate["contended"], certificate["quiet"], certificate["after"]) == (True, 0.02, SLOW[0])
@@ -63,14 +63,14 @@ def test_a_run_in_company_afterwards_is_contended_and_says_why(db: Database) -> 
     assert certificate["reason"] == ("the reference kernel took 1.50 times as long as on this machine when it is quiet")
 
 
-def test_slow_windows_are_company_too(db: Database) -> None:
+def test_slow_windows_make_a_run_contended(db: Database) -> None:
     submitted(db)
     certificate = ended(db, timing_of(windows=(9.0, *[0.1] * 6, 0.2, 0.3)))
     assert (certificate["contended"], certificate["windows"], certificate["slow_share"]) == (True, 8, 0.25)
     assert certificate["reason"] == "25% of its windows between evaluations took far longer than the others"
 
 
-def test_few_windows_say_nothing(db: Database) -> None:
+def test_few_windows_do_not_make_a_run_contended(db: Database) -> None:
     submitted(db)
     certificate = ended(db, timing_of(windows=(9.0, 0.1, 0.1, 0.1, 0.9)))
     assert (certificate["contended"], certificate["windows"], certificate["slow_share"]) == (False, 4, None)
@@ -83,8 +83,8 @@ def test_a_run_that_has_moved_is_contended_however_quiet_it_was(db: Database) ->
     assert certificate["reason"] == "the run continued on another machine"
 
 
-def test_what_is_quiet_is_learnt_from_the_machines_earlier_runs(db: Database) -> None:
-    """Three runs' six medians are alike slow before and after: they are known, and tell."""
+def test_the_quiet_time_of_the_probe_is_learnt_from_earlier_runs_of_the_machine(db: Database) -> None:
+    """Three runs give six medians; only then is a run contended that was equally slow before and after."""
     submitted(db, seeds=[0, 1, 2, 3, 4, 5, 6])
     slow = (timing_of(probe=SLOW), start(SLOW))
     assert not ended(db, *slow)["contended"], "nobody knows better yet"
@@ -96,7 +96,7 @@ def test_what_is_quiet_is_learnt_from_the_machines_earlier_runs(db: Database) ->
     assert not ended(db, timing_of(probe=SLOW), start(SLOW, torch="3.0"))["contended"]
 
 
-def test_only_the_newest_runs_of_a_machine_are_asked(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_newest_runs_of_a_machine_count(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     submitted(db, seeds=[0, 1, 2])
     for k in (1, 2, 3):
         ended(db, timing_of(probe=(k / 10,)), start((k / 100,)))

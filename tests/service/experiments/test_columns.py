@@ -1,4 +1,4 @@
-"""Experiments and measurements as files say what the JSON says."""
+"""Exported experiments and measurements have the same values as the JSON answers."""
 
 import csv
 import io

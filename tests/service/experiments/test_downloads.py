@@ -109,7 +109,7 @@ def test_a_part_beyond_the_end_is_refused(client: TestClient, db: Database, sett
 
 @SQLITE
 @pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=0-1,5-6", "lines=1-2", "bytes=-", "nonsense"])
-def test_a_range_that_says_nothing_sends_the_whole_file(
+def test_an_unreadable_range_sends_the_whole_file(
     client: TestClient, db: Database, settings: Settings, asked: str
 ) -> None:
     answer = client.get(stored_file(db, settings, bytes(100)), headers={"Range": asked})

@@ -1,5 +1,6 @@
-"""Figures over HTTP: the curves of an experiment's seeds, those of a run, drawn from what is stored, and those that its
-task made of the model."""
+"""Figures over HTTP: curves of an experiment and of a run, drawn from what is stored, and figures that a task made of
+the model.
+"""
 
 import json
 from typing import Any
@@ -68,7 +69,7 @@ def test_curves_are_the_measurements_of_a_running_run_and_of_an_ended_one(client
 
 
 @SQLITE
-def test_curves_of_a_failed_run_are_what_it_measured(client: TestClient, db: Database) -> None:
+def test_curves_of_a_failed_run_are_its_measurements(client: TestClient, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     lease = claimed(db).lease
     recorded(db, lease, measured(5))
@@ -144,7 +145,7 @@ def test_a_figure_has_the_colours_that_are_asked_for(
 
 
 @SQLITE
-def test_an_unknown_figure_is_not_found_and_those_there_are_are_named(
+def test_an_unknown_figure_is_refused_with_the_known_names(
     client: TestClient, db: Database, settings: Settings
 ) -> None:
     run_id = with_matrix(client, db, settings)
@@ -205,7 +206,7 @@ def test_a_line_says_which_attempt_measured_its_end(client: TestClient, db: Data
 
 
 @SQLITE
-def test_of_many_seeds_the_first_are_drawn_and_all_are_in_the_mean(client: TestClient, db: Database) -> None:
+def test_the_first_of_many_seeds_are_drawn_and_the_mean_has_all(client: TestClient, db: Database) -> None:
     experiment = submitted(db, seeds=range(MOST_SEEDS + 1))
     for k in range(MOST_SEEDS + 1):
         lease = claimed(db).lease
@@ -217,7 +218,7 @@ def test_of_many_seeds_the_first_are_drawn_and_all_are_in_the_mean(client: TestC
 
 
 @SQLITE
-def test_other_figures_and_those_of_analyses_are_not_there(client: TestClient, db: Database) -> None:
+def test_an_unknown_figure_and_curves_of_an_analysis_are_not_found(client: TestClient, db: Database) -> None:
     experiment = submitted(db)
     answer = client.get(f"/v1/experiments/{experiment.id}/figures/attention")
     assert is_problem(answer, 404)

@@ -1,4 +1,4 @@
-"""A spec that asks for fused kernels by name is trained by workers that have some, and by nobody else."""
+"""A spec that asks for fused kernels by name is trained only by workers that have them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -58,13 +58,13 @@ def submit(client: TestClient, *, dry_run: bool = False, **parts: Any) -> Any:
         ([("cpu", False)], "cuda", False),
         ([("cpu", False), ("cpu", True)], "auto", True),
         ([("cpu", False), ("cpu", False)], "auto", False),
-        ([("cpu", None)], "cpu", True),  # one that is compiling may have some soon
+        ([("cpu", None)], "cpu", True),  # a worker that is compiling may have some soon
         ([("cpu", False), ("cpu", None)], "auto", True),
         ([("cpu", True), ("cuda", False)], "cuda", False),
         ([("cpu", True), ("cuda", False)], "auto", True),
     ],
 )
-def test_it_is_refused_if_no_live_worker_can_train_it(
+def test_a_spec_for_fused_kernels_is_refused_if_no_live_worker_can_train_it(
     client: TestClient, db: Database, workers: list[tuple[str, bool | None]], device: str, accepted: bool
 ) -> None:
     for k, (kind, fused) in enumerate(workers):
@@ -89,16 +89,14 @@ def test_it_is_refused_if_no_live_worker_can_train_it(
         assert submit(client, device=device, training={"kernel": kernel}) == 201
 
 
-def test_workers_that_fell_silent_do_not_count(client: TestClient, db: Database) -> None:
+def test_silent_workers_do_not_count_as_workers_with_fused_kernels(client: TestClient, db: Database) -> None:
     join(db, "wrk_1", True)
     assert submit(client) == 201
     silence(db, "wrk_1")
     assert submit(client) != 201
 
 
-def test_one_that_was_accepted_waits_for_a_worker_that_has_some_whoever_comes_first(
-    client: TestClient, db: Database
-) -> None:
+def test_an_accepted_spec_for_fused_kernels_waits_for_a_worker_that_has_them(client: TestClient, db: Database) -> None:
     key = {"Idempotency-Key": "once"}
     join(db, "wrk_0", True)
     first = client.post("/v1/experiments", json=written(**FUSED), headers=key)
@@ -111,7 +109,7 @@ def test_one_that_was_accepted_waits_for_a_worker_that_has_some_whoever_comes_fi
     assert claim(db, fused=True) == first.json()["runs"][0]["id"]
 
 
-def test_only_a_worker_that_has_some_claims_its_runs(db: Database) -> None:
+def test_only_a_worker_with_fused_kernels_claims_runs_that_need_them(db: Database) -> None:
     needing, other = submitted(db, **FUSED), submitted(db, training={"kernel": "auto"})
     first, second = needing.runs[0].id, other.runs[0].id
     assert claim(db, fused=False) == second
@@ -120,12 +118,12 @@ def test_only_a_worker_that_has_some_claims_its_runs(db: Database) -> None:
     assert claim(db, fused=True) == first
 
 
-def test_one_that_has_some_takes_runs_in_their_turn_whatever_they_ask_for(db: Database) -> None:
+def test_a_worker_with_fused_kernels_takes_all_runs_in_their_turn(db: Database) -> None:
     other, needing = submitted(db), submitted(db, **FUSED)
     assert [claim(db, fused=True) for _ in range(2)] == [other.runs[0].id, needing.runs[0].id]
 
 
-def test_messages_of_its_runs_go_to_those_who_have_some(db: Database) -> None:
+def test_notifications_of_runs_for_fused_kernels_go_to_workers_that_have_them(db: Database) -> None:
     run_id, other = submitted(db, device="cpu", **FUSED).runs[0].id, submitted(db, device="cpu").runs[0].id
     told = Notification(run_id, "fused")
 
@@ -145,7 +143,7 @@ def test_messages_of_its_runs_go_to_those_who_have_some(db: Database) -> None:
         assert lifecycle.retry(session, run_of(db, run_id).experiment_id) == [told]
 
 
-def test_a_submission_sends_its_message_to_those_who_have_some(client: TestClient, db: Database) -> None:
+def test_a_submission_for_fused_kernels_notifies_workers_that_have_them(client: TestClient, db: Database) -> None:
     sent: list[Notification] = []
     join(db, "wrk_1", True)
     client.app.state.notifier.notify = sent.extend  # type: ignore[attr-defined]
@@ -155,7 +153,7 @@ def test_a_submission_sends_its_message_to_those_who_have_some(client: TestClien
 
 
 @pytest.mark.parametrize("elsewhere", [[], ["cuda"], ["cpu"]], ids=["nobody", "another device", "busy"])
-def test_runs_that_who_claims_cannot_take_do_not_disturb_the_turns_of_the_others(
+def test_runs_that_a_worker_cannot_take_do_not_disturb_the_turns_of_the_rest(
     db: Database, elsewhere: list[str]
 ) -> None:
     join(db, "wrk_1", False)
@@ -171,9 +169,7 @@ def test_runs_that_who_claims_cannot_take_do_not_disturb_the_turns_of_the_others
 
 
 @pytest.mark.parametrize("retried", [False, True])
-def test_a_newcomer_that_needs_them_is_placed_behind_what_is_next_for_those_who_have_some(
-    db: Database, retried: bool
-) -> None:
+def test_a_newcomer_for_fused_kernels_queues_behind_the_next_run_that_needs_them(db: Database, retried: bool) -> None:
     join(db, "wrk_1", False)
     join(db, "wrk_2", True)
     sweep = submitted(db, seeds=range(40), **FUSED)
@@ -186,7 +182,7 @@ def test_a_newcomer_that_needs_them_is_placed_behind_what_is_next_for_those_who_
     assert [claim(db, fused=True) for _ in range(2)] == [sweep.runs[0].id, newcomer.runs[0].id]
 
 
-def test_while_no_worker_is_live_newcomers_are_placed_behind_all_who_wait(db: Database) -> None:
+def test_newcomers_queue_behind_all_waiting_runs_while_no_worker_is_live(db: Database) -> None:
     ahead = submitted(db, seeds=range(10), **FUSED)
     for _ in range(5):
         claim(db, fused=True)
@@ -203,7 +199,7 @@ def test_while_no_worker_is_live_newcomers_are_placed_behind_all_who_wait(db: Da
         ([("cpu", False), ("cuda", True)], [("cpu", "fused", 3), ("cpu", "auto", 3), ("auto", "auto", 1)], "auto", 3),
         ([("cpu", False), ("cpu", True)], [("cpu", "fused", 3)], "auto", 1),
         ([("cpu", True)], [("cpu", "auto", 3), ("cpu", "fused", 3)], "fused", 3),
-        ([("cpu", None)], [("cpu", "auto", 3), ("cpu", "fused", 3)], "fused", 3),  # for when it has compiled them
+        ([("cpu", None)], [("cpu", "auto", 3), ("cpu", "fused", 3)], "fused", 3),  # used once it has compiled
     ],
 )
 def test_the_place_in_the_queue_counts_only_runs_that_live_workers_take(

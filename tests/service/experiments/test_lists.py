@@ -99,7 +99,7 @@ def test_an_empty_list_has_one_empty_page(client: TestClient) -> None:
     assert client.get("/v1/experiments").json() == {"items": [], "next_cursor": None}
 
 
-def test_a_list_shows_fifty_unless_told(client: TestClient, db: Database) -> None:
+def test_a_list_shows_fifty_experiments_by_default(client: TestClient, db: Database) -> None:
     for _ in range(51):
         submitted(db)
     page = client.get("/v1/experiments").json()

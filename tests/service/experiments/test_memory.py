@@ -1,4 +1,4 @@
-"""A spec that fits into no worker's memory is refused before it is stored, at the size that matters most."""
+"""A spec that fits into no worker's memory is refused before it is stored; the error names the deciding size."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def refusals(client: TestClient, *, dry_run: bool = True, **parts: Any) -> Any:
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_the_size_is_named_with_what_it_needs_what_there_is_and_what_fits(
+def test_a_refused_size_is_named_with_its_need_the_limit_and_a_size_that_fits(
     client: TestClient, db: Database, dry_run: bool
 ) -> None:
     join(db, "wrk_1", 1 * GB)
@@ -77,7 +77,7 @@ def test_the_size_is_named_with_what_it_needs_what_there_is_and_what_fits(
         "one is silent",
     ],
 )
-def test_workers_that_take_the_run_decide(
+def test_the_memory_of_workers_that_can_take_the_run_decides(
     client: TestClient, db: Database, workers: list[tuple[str, int | None]], device: str, is_refused: bool
 ) -> None:
     for number, (kind, memory) in enumerate(workers):
@@ -85,7 +85,7 @@ def test_workers_that_take_the_run_decide(
     assert bool(refusals(client, device=device, **LARGE)) is is_refused
 
 
-def test_while_nobody_says_what_there_is_the_impossible_is_refused(client: TestClient) -> None:
+def test_an_impossible_size_is_refused_while_no_worker_reports_its_memory(client: TestClient) -> None:
     impossible = {"hidden_size": 65536, "num_layers": 64}
     assert needs(model=impossible) > NO_MACHINE_HAS
     (refused,) = refusals(client, model=impossible)
@@ -93,7 +93,7 @@ def test_while_nobody_says_what_there_is_the_impossible_is_refused(client: TestC
     assert "no live worker says how much it has, so the limit is 17,592 GB" in refused["msg"]
 
 
-def test_a_worker_that_gives_more_or_less_from_now_on_says_so(client: TestClient, db: Database) -> None:
+def test_a_worker_that_registers_again_with_more_memory_raises_the_limit(client: TestClient, db: Database) -> None:
     join(db, "wrk_1", 1 * GB)
     assert refusals(client, **LARGE)
     join(db, "wrk_1", 2 * GB)
@@ -114,13 +114,13 @@ def test_on_a_gpu_python_and_torch_are_not_charged(client: TestClient, db: Datab
 
 
 def taken(db: Database, worker_id: str, queues: tuple[str, ...] = ("auto", "cpu")) -> str | None:
-    """The experiment of the run that a worker claims."""
+    """The experiment whose run a worker claims."""
     with db.transaction() as session:
         got = lifecycle.claim(session, queues=queues, worker_id=worker_id, lease_seconds=60)
         return None if got is None else session.get_one(Run, got.lease.run_id).experiment_id
 
 
-def test_a_run_that_fits_a_larger_worker_alone_is_left_to_it(db: Database) -> None:
+def test_a_run_that_fits_only_a_larger_worker_is_left_to_that_worker(db: Database) -> None:
     join(db, "wrk_small", 1 * GB)
     join(db, "wrk_large", 2 * GB)
     large, small = submitted(db, **LARGE).id, submitted(db).id
@@ -140,7 +140,7 @@ def test_a_run_that_fits_a_larger_worker_alone_is_left_to_it(db: Database) -> No
     ],
     ids=["nobody else", "it fits none", "it fits another", "another does not say", "the other takes other runs"],
 )
-def test_a_run_that_does_not_fit_is_left_only_to_a_worker_that_it_may_fit(
+def test_a_run_that_does_not_fit_is_left_only_to_a_worker_that_may_hold_it(
     db: Database, others: list[tuple[str, int | None]], is_taken: bool
 ) -> None:
     join(db, "wrk_small", 1 * GB)
@@ -150,14 +150,14 @@ def test_a_run_that_does_not_fit_is_left_only_to_a_worker_that_it_may_fit(
     assert taken(db, "wrk_small") == (experiment.id if is_taken else None)
 
 
-def test_a_worker_that_does_not_say_what_it_gives_takes_all(db: Database) -> None:
+def test_a_worker_that_reports_no_memory_takes_all_runs(db: Database) -> None:
     join(db, "wrk_silent", None)
     join(db, "wrk_large", 2 * GB)
     large = submitted(db, **LARGE).id
     assert taken(db, "wrk_silent") == large
 
 
-def test_a_run_of_before_that_does_not_say_what_it_needs_is_taken_by_all(db: Database) -> None:
+def test_an_older_run_without_a_memory_need_is_taken_by_all_workers(db: Database) -> None:
     join(db, "wrk_small", 1 * GB)
     join(db, "wrk_large", 2 * GB)
     experiment = submitted(db, **LARGE)

@@ -30,7 +30,7 @@ def plan(client: TestClient, *args: Any, **parts: Any) -> Any:
 def trained(
     db: Database, seconds: float, *, device: str = "cpu", step: int = 40, timing: dict[str, float] | None = None
 ) -> None:
-    """The next queued run has trained so long."""
+    """End the next queued run after so many seconds of training."""
     lease = claimed(db).lease
     begun(db, lease)
     recorded(db, lease, Measured(step, seconds, {"valid.loss": 1.0}))
@@ -39,7 +39,7 @@ def trained(
         lifecycle.finish(session, lease, "completed", result_of(train_seconds=seconds), timing=timing)
 
 
-def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Database) -> None:
+def test_a_plan_stores_nothing_and_has_no_estimate_without_measured_runs(client: TestClient, db: Database) -> None:
     body = written("layer_norm", seeds=[3, 4])
     planned = plan(client, "layer_norm", seeds=[3, 4])
     assert planned.pop("code") == {**code_of(resolve(body)), "workers": []}
@@ -65,13 +65,13 @@ def test_nothing_is_stored_and_nothing_is_known_yet(client: TestClient, db: Data
         assert session.scalar(select(func.count()).select_from(Run)) == 0
 
 
-def test_what_belongs_to_a_run_besides_its_updates_is_time_as_well(client: TestClient, db: Database) -> None:
+def test_seconds_of_a_run_include_evaluation_data_compiling_and_warm_up(client: TestClient, db: Database) -> None:
     submitted(db)
     trained(db, 2.0, timing={"training": 2.0, "evaluation": 1.0, "data": 0.5, "compile": 0.25, "warm_up": 0.125})
     assert plan(client, seeds=[0])["seconds_per_run"] == 3.875
 
 
-def test_what_was_measured_of_this_spec_says_how_long_it_takes(client: TestClient, db: Database) -> None:
+def test_a_plan_is_estimated_from_measured_runs_of_the_same_spec(client: TestClient, db: Database) -> None:
     submitted(db, seeds=[1, 2, 7])
     for seconds in (2.0, 4.0, 3.0):
         trained(db, seconds)
@@ -102,7 +102,7 @@ def test_only_runs_on_the_device_that_is_asked_for_count(client: TestClient, db:
     assert plan(client, device="auto")["seconds_per_run"] == 1.0, "auto: the kind that ran last"
 
 
-def test_its_place_is_behind_what_is_more_urgent(client: TestClient, db: Database) -> None:
+def test_a_plan_queues_behind_more_urgent_runs(client: TestClient, db: Database) -> None:
     submitted(db, seeds=[0, 1], priority=9)
     submitted(db, seeds=[0], priority=1)
     assert plan(client, priority=5)["queue_position"] == 3
@@ -110,7 +110,7 @@ def test_its_place_is_behind_what_is_more_urgent(client: TestClient, db: Databas
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_a_plan_is_refused_for_what_an_experiment_would_be(client: TestClient) -> None:
+def test_a_plan_is_refused_for_the_same_reasons_as_an_experiment(client: TestClient) -> None:
     for body in ({"task": {"name": "permuted_mnist"}}, written(seeds=[]), written(colour="red")):
         answer = client.post("/v1/experiments?dry_run=true", json=body)
         assert answer.status_code == 422
@@ -132,7 +132,7 @@ def ended(db: Database, seed: int, code: Mapping[str, Any] | None) -> None:
     finished(db, lease)
 
 
-def test_only_what_the_present_code_has_measured_counts(client: TestClient, db: Database) -> None:
+def test_only_runs_of_the_present_code_count_as_measured(client: TestClient, db: Database) -> None:
     for seed in (0, 1):
         ended(db, seed, None)
     assert plan(client, "layer_norm", seeds=[0, 1, 2])["measured_seeds"] == [0, 1], "no run tells its code"
@@ -142,7 +142,7 @@ def test_only_what_the_present_code_has_measured_counts(client: TestClient, db: 
     assert plan(client, "layer_norm", seeds=[0, 1, 2, 3])["measured_seeds"] == [3]
 
 
-def test_runs_that_do_not_tell_their_code_count_as_on_their_board(client: TestClient, db: Database) -> None:
+def test_runs_without_digests_of_their_code_count_as_on_their_board(client: TestClient, db: Database) -> None:
     ended(db, 0, None)
     submitted(db, "none", seeds=[0])
     lease = claimed(db).lease
@@ -164,7 +164,7 @@ def test_workers_with_other_code_are_named_with_the_parts_that_differ(client: Te
             ("wrk_edited", edited, ("auto", "cpu")),
             ("wrk_lacking", lacking, ("auto", "cuda")),
             ("wrk_older", None, ("auto", "cpu")),
-            ("wrk_before", edited, ("auto", "cpu")),  # looked before the API's files were edited
+            ("wrk_before", edited, ("auto", "cpu")),  # read its code before the API's files were edited
         ):
             at = 0.0 if name == "wrk_before" else time.time()
             worker = WorkerIdentity(name, f"host of {name}", 7, "cpu", queues, code=code, code_at=at)

@@ -15,7 +15,7 @@ SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 def begun_with(db: Database, environment: dict[str, Any]) -> None:
-    """The next run has trained in this environment."""
+    """Start and end the next run in this environment."""
     lease = claimed(db).lease
     with db.transaction() as session:
         begins = replace(started(), kernel="fused", environment=environment)
@@ -23,7 +23,7 @@ def begun_with(db: Database, environment: dict[str, Any]) -> None:
     finished(db, lease)
 
 
-def test_a_replay_says_all_that_decided_the_numbers(client: TestClient, db: Database) -> None:
+def test_a_replay_has_everything_that_decided_the_numbers(client: TestClient, db: Database) -> None:
     assert RUN.environment is not None
     experiment = submitted(db, seeds=[5, 7])
     begun_with(db, RUN.environment)
@@ -44,7 +44,7 @@ def test_a_replay_says_all_that_decided_the_numbers(client: TestClient, db: Data
 
 
 @SQLITE
-def test_of_what_has_not_started_there_is_the_spec_alone(client: TestClient, db: Database) -> None:
+def test_the_replay_of_a_queued_experiment_has_only_the_spec(client: TestClient, db: Database) -> None:
     experiment = submitted(db)
     told = client.get(f"/v1/experiments/{experiment.id}/replay").json()
     assert told["spec"] == experiment.spec

@@ -198,7 +198,7 @@ def test_a_curve_can_be_thinned_without_losing_its_extremes(client: TestClient, 
         "POST /v1/experiments/exp_nope/retry",
     ],
 )
-def test_what_does_not_exist_is_not_found(client: TestClient, path: str) -> None:
+def test_an_unknown_id_is_not_found(client: TestClient, path: str) -> None:
     method, _, url = path.rpartition(" ")
     answer = client.request(method or "GET", url)
     assert is_problem(answer, 404)
@@ -206,7 +206,7 @@ def test_what_does_not_exist_is_not_found(client: TestClient, path: str) -> None
 
 
 @SQLITE
-def test_an_id_of_the_other_kind_is_told_where_it_belongs(client: TestClient, db: Database) -> None:
+def test_an_id_of_another_kind_is_refused_with_its_right_address(client: TestClient, db: Database) -> None:
     experiment = submitted(db)
     run_id = experiment.runs[0].id
     for call in ("GET {}", "GET {}/events", "POST {}/cancel", "POST {}/retry"):

@@ -1,4 +1,4 @@
-"""Any sequence of verbs, whoever calls them, leaves the runs where the state diagram says."""
+"""Any sequence of verbs, whoever calls them, leaves the runs in the states that the state diagram says."""
 
 import tempfile
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from service.processes.migrate import migrate
 from tests.service.sample_runs import ALL_QUEUES, result_of, started, written
 
 MAX_ATTEMPTS = 2
-MAX_RUNS = 3  # few, so that much happens to each
+MAX_RUNS = 3  # few, so that many verbs meet each run
 
 
 @dataclass
 class Expected:
-    """A run as the state diagram has it."""
+    """The state of a run that the state diagram expects."""
 
     experiment_id: str
     priority: int

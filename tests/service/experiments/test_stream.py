@@ -105,9 +105,7 @@ def test_a_client_sees_a_run_from_the_queue_to_its_end_as_it_happens(url: str, d
     assert next(events, None) is None, "the stream ends with the run"
 
 
-def test_every_attempt_that_goes_on_from_a_checkpoint_is_told_even_if_the_one_before_went_on_from_it_too(
-    url: str, db: Database
-) -> None:
+def test_two_attempts_that_resume_from_the_same_checkpoint_are_both_told(url: str, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     lease = claimed(db).lease
     begun(db, lease, 5, resumed_from=5)
@@ -131,7 +129,7 @@ def test_a_client_that_comes_back_after_the_end_is_told_to_stop(client: TestClie
     assert client.get(f"/v1/runs/{run_id}/events", headers={"Last-Event-ID": end.id}).status_code == 204
 
 
-def test_a_client_that_comes_back_gets_exactly_the_rest(client: TestClient, db: Database) -> None:
+def test_a_client_that_comes_back_gets_exactly_the_remaining_events(client: TestClient, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     lease = claimed(db).lease
     begun(db, lease)
@@ -148,7 +146,7 @@ def test_a_client_that_comes_back_gets_exactly_the_rest(client: TestClient, db: 
     "foreign",
     ["nonsense", "1", "-1-5", "99999999999-1", "1-1000000001", "1-5-end", "٣-٤", "1-5\n", "1-5*2", "1-5,1-5", "0*9999"],
 )
-def test_an_id_that_is_not_ours_starts_from_the_beginning(foreign: str) -> None:
+def test_a_foreign_event_id_starts_from_the_beginning(foreign: str) -> None:
     assert read_position(foreign, 1) == [Seen()]
 
 
@@ -164,13 +162,13 @@ ENDED = Seen(2, MAX_STEPS, True)
         ([ENDED, ENDED, Seen(1, 5), *[Seen()] * 997], "2-end*2,1-5,0*997"),
     ],
 )
-def test_an_id_of_ours_says_what_was_seen(seen: list[Seen], id: str) -> None:
+def test_an_event_id_says_what_the_client_has_seen(seen: list[Seen], id: str) -> None:
     assert write_position(seen) == id
     assert read_position(id, len(seen)) == seen
 
 
 @pytest.mark.parametrize("id", ["999999999-1000000000", "0-9999999999", "1-1000000001", "7-0", "7-end"])
-def test_an_id_beyond_all_that_was_measured_does_no_harm(client: TestClient, db: Database, id: str) -> None:
+def test_an_event_id_beyond_all_measurements_does_no_harm(client: TestClient, db: Database, id: str) -> None:
     run_id = submitted(db).runs[0].id
     lease = claimed(db).lease
     recorded(db, lease, measured(5))
@@ -210,7 +208,7 @@ def test_after_a_takeover_the_steps_that_were_measured_again_are_sent_again(url:
     ]
 
 
-def test_more_than_one_look_can_hold_is_sent_whole(
+def test_more_rows_than_one_query_reads_are_all_sent(
     client: TestClient, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "MAX_ROWS", 7)
@@ -233,7 +231,7 @@ def test_a_silent_run_is_kept_alive_with_comments(
         assert next(line for line in answer.iter_lines() if line.startswith(":")) == ": still here"
 
 
-def test_several_clients_see_the_same(url: str, db: Database) -> None:
+def test_several_clients_get_the_same_events(url: str, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     lease = claimed(db).lease
     begun(db, lease)
@@ -264,7 +262,7 @@ def test_several_clients_see_the_same(url: str, db: Database) -> None:
 
 
 def retried(db: Database, experiment_id: str) -> Lease:
-    """Its runs are queued again, and the next one is claimed."""
+    """Retry the experiment, and claim its next run."""
     with db.transaction() as session:
         lifecycle.retry(session, experiment_id)
     return claimed(db).lease
@@ -300,7 +298,7 @@ def test_a_stream_that_had_ended_goes_on_after_a_retry(client: TestClient, db: D
 def test_an_experiments_stream_tells_of_each_of_its_runs_and_ends_with_the_last(
     client: TestClient, db: Database
 ) -> None:
-    submitted(db, seeds=[9])  # another experiment, whose events are not to be heard
+    submitted(db, seeds=[9])  # another experiment, whose events must not be sent
     finished(db, claimed(db).lease)
     experiment = submitted(db, seeds=[0, 1, 2])
     for steps in ((5, 10), (5,), ()):
@@ -360,7 +358,7 @@ def test_an_experiment_is_followed_live(url: str, db: Database) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_who_has_read_everything_that_is_stored_gets_what_comes_after(client: TestClient, db: Database) -> None:
+def test_a_client_that_has_read_everything_stored_gets_the_later_events(client: TestClient, db: Database) -> None:
     experiment = submitted(db, seeds=(0, 1, 2))
 
     def position() -> str:

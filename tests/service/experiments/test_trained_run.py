@@ -1,4 +1,4 @@
-"""An analysis of a trained model names a run that has one of the right kind, or is refused with nothing stored."""
+"""An analysis of a trained model names a run with a model of the right kind; otherwise it is refused and not stored."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_segments_longer_than_the_test_text_allows_are_refused(client: TestClien
     assert "1,000 characters, less than two segments of 1,000" in said
 
 
-def test_a_run_that_there_is_not_is_refused(client: TestClient, db: Database) -> None:
+def test_an_unknown_run_is_refused(client: TestClient, db: Database) -> None:
     spec = analysis("population_statistics", "run_01KAJ3V6BCDEFGHJKMNPQRSTVW")
     assert complaint(client, db, spec) == "there is no such run"
 
@@ -93,13 +93,13 @@ def test_a_run_whose_spec_cannot_be_read_is_refused(client: TestClient, db: Data
     assert "is a plug-in of its spec not installed" in complaint(client, db, analysis("population_statistics", run_id))
 
 
-def test_an_analysis_has_no_model_itself(client: TestClient, db: Database) -> None:
+def test_a_run_of_an_analysis_is_refused_as_it_has_no_model(client: TestClient, db: Database) -> None:
     made = client.post("/v1/experiments", json={"task": {"name": "invariances"}}).json()
     assert "was an analysis" in complaint(client, db, analysis("population_statistics", made["runs"][0]["id"]))
 
 
 def test_a_run_of_older_code_is_refused(client: TestClient, db: Database) -> None:
-    """Its weights would be looked into by a method that did not train them."""
+    """Otherwise the weights would be analysed by code that did not train them."""
     submitted(db, "recurrent_batch_norm")
     lease = claimed(db).lease
     begun(db, lease, code={"version": "0.1.0", "commit": None, "dirty": None, "parts": {"norm": "a" * 64}})

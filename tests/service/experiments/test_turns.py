@@ -58,7 +58,7 @@ def test_experiments_with_many_runs_each_get_every_other_one(db: Database) -> No
     assert claimed_experiments(db, 7) == [first.id, second.id] * 3 + [first.id]
 
 
-def test_who_comes_late_neither_waits_for_the_past_nor_overtakes_it(db: Database) -> None:
+def test_a_late_experiment_takes_turns_with_an_earlier_one(db: Database) -> None:
     first = submitted(db, seeds=range(8))
     assert claimed_experiments(db, 4) == [first.id] * 4
     late = submitted(db, seeds=range(8))
@@ -79,7 +79,7 @@ def test_priority_goes_before_turns(db: Database) -> None:
     assert claimed_experiments(db, 6) == [urgent.id] * 3 + [usual.id] * 3
 
 
-def test_a_run_that_is_given_back_is_next_and_holds_up_nobody_who_comes_then(db: Database) -> None:
+def test_a_run_that_is_given_back_is_next_and_does_not_delay_later_runs(db: Database) -> None:
     first = submitted(db, seeds=range(5))
     leases = [claimed(db).lease for _ in range(3)]
     with db.transaction() as session:
@@ -89,7 +89,7 @@ def test_a_run_that_is_given_back_is_next_and_holds_up_nobody_who_comes_then(db:
     assert claimed_experiments(db, 4) == [first.id, late.id, first.id, late.id]
 
 
-def test_a_run_that_is_given_back_is_next_though_nobody_had_waited_with_it(db: Database) -> None:
+def test_a_run_that_is_given_back_is_next_even_if_no_other_run_waited(db: Database) -> None:
     submitted(db, seeds=range(5))
     lease = [claimed(db).lease for _ in range(5)][-1]
     submitted(db, seeds=range(5))
@@ -107,7 +107,7 @@ def test_runs_that_wait_for_trouble_to_pass_take_turns_with_others(db: Database)
     assert claimed_experiments(db, 9) == [troubled.id, other.id] * 3 + [troubled.id] * 3
 
 
-def test_a_run_in_its_pause_holds_up_nobody_and_lets_nobody_overtake_others(db: Database) -> None:
+def test_a_paused_run_delays_no_run_and_lets_no_run_overtake(db: Database) -> None:
     submitted(db)
     paused = claimed(db).lease
     first = submitted(db, seeds=range(8))
@@ -151,7 +151,7 @@ def test_a_run_in_its_pause_is_not_overtaken_by_a_sweep_that_comes_meanwhile(db:
     assert claimed_experiments(db, 2) == [sweep.id, single.id]
 
 
-def test_a_run_in_its_pause_lets_nobody_overtake_those_who_wait_for_the_same_workers(db: Database) -> None:
+def test_a_paused_run_lets_no_run_overtake_runs_that_wait_for_the_same_workers(db: Database) -> None:
     submitted(db)
     deferred(db, claimed(db).lease)
     waiting = submitted(db, seeds=range(30), device="cpu")
@@ -180,7 +180,7 @@ def test_retried_runs_that_had_trained_are_not_overtaken_by_newcomers(db: Databa
     assert claimed_experiments(db, 8) == [again.id, late.id] * 4
 
 
-def test_a_queue_that_nobody_serves_does_not_disturb_the_turns_of_the_others(db: Database) -> None:
+def test_a_queue_without_workers_does_not_disturb_the_turns_of_other_queues(db: Database) -> None:
     submitted(db, seeds=range(5), device="cuda")
     auto = submitted(db, seeds=range(6))
     for _ in range(3):
@@ -189,7 +189,7 @@ def test_a_queue_that_nobody_serves_does_not_disturb_the_turns_of_the_others(db:
     assert [claim_on_cpu(db) for _ in range(4)] == [auto.id, late.id, auto.id, late.id]
 
 
-def test_a_queue_that_no_live_worker_serves_puts_newcomers_behind_nobody_elses_sweep(db: Database) -> None:
+def test_a_sweep_in_a_queue_without_live_workers_does_not_delay_newcomers(db: Database) -> None:
     with db.transaction() as session:
         registration.heartbeat(session, WorkerIdentity("wrk_1", "here", 1, "cpu", ("auto", "cpu")))
     ahead = submitted(db, seeds=range(40))
@@ -202,7 +202,7 @@ def test_a_queue_that_no_live_worker_serves_puts_newcomers_behind_nobody_elses_s
     assert [claim_on_cpu(db) for _ in range(3)] == [sweep.id, single.id, sweep.id]
 
 
-def test_runs_for_a_device_that_no_live_worker_has_are_not_ahead_of_anybody(db: Database) -> None:
+def test_runs_for_a_device_that_no_live_worker_has_are_ahead_of_no_run(db: Database) -> None:
     with db.transaction() as session:
         registration.heartbeat(session, WorkerIdentity("wrk_1", "here", 1, "cpu", ("auto", "cpu")))
     submitted(db, device="cuda", seeds=range(3))
@@ -250,7 +250,7 @@ def claim_on_cpu(db: Database) -> str:
         ([("auto", 9, 3), ("auto", 5, 1), ("auto", 0, 7)], "auto", 5, 5),
     ],
 )
-def test_a_newcomers_place_in_the_queue(
+def test_the_predicted_place_of_a_newcomer_is_the_claim_that_takes_it(
     db: Database, waiting: Sequence[tuple[str, int, int]], queue: str, priority: int, expected: int
 ) -> None:
     for device, urgency, runs in waiting:
@@ -265,7 +265,7 @@ def test_a_newcomers_place_in_the_queue(
     assert claim.lease.run_id == newcomer.runs[0].id
 
 
-def test_runs_of_a_sweep_that_come_back_from_a_pause_delay_nobody_else(db: Database) -> None:
+def test_runs_of_a_sweep_that_come_back_from_a_pause_delay_no_other_run(db: Database) -> None:
     stored(db, posted({LR: [1e-4, 1e-3, 1e-2, 1e-1]}))
     leases = [claimed(db).lease for _ in range(4)]
     for lease in leases:

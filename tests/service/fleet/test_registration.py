@@ -133,7 +133,7 @@ def test_a_worker_says_whether_it_has_fused_kernels_once_it_knows(client: TestCl
 
 def test_a_worker_of_an_older_version_has_no_fused_kernels(client: TestClient, db: Database) -> None:
     heartbeat(db, identity("wrk_1", fused=True))
-    known = "host, pid, device, queues, started_at, heartbeat_at"  # the columns of that version
+    known = "host, pid, device, queues, started_at, heartbeat_at"  # the columns that the older version knows
     with db.engine.begin() as connection:
         connection.exec_driver_sql(f"INSERT INTO workers (id, {known}) SELECT 'wrk_0', {known} FROM workers")
     shown = {worker["id"]: worker["fused"] for worker in client.get("/v1/workers").json()["items"]}
@@ -148,6 +148,6 @@ def test_idle_workers_with_fused_kernels_are_counted_for_runs_that_need_them(db:
     assert idle(db) == {"auto": 2, "cpu": 2, "fused": 1}
 
 
-def test_it_listens_to_messages_of_runs_that_need_fused_kernels_if_it_has_some() -> None:
+def test_a_worker_listens_to_messages_for_fused_kernels_only_if_it_has_them() -> None:
     assert identity("wrk_1", fused=True).notified_in == ("auto", "cpu", "fused")
     assert identity("wrk_1", fused=False).notified_in == identity("wrk_1").notified_in == ("auto", "cpu")

@@ -1,11 +1,11 @@
-"""An answer is made once for as long as its version stays."""
+"""A cached answer is made once for each version."""
 
 from fastapi import Request, Response
 
 from service.http.answer_cache import MOST, KeptAnswers
 
 
-def test_an_answer_is_made_anew_once_its_version_is_another() -> None:
+def test_an_answer_is_made_anew_once_its_version_changes() -> None:
     answers, made = KeptAnswers(), iter(range(100))
 
     def get(asked: str, version: int) -> bytes:
@@ -21,7 +21,7 @@ def test_an_answer_is_made_anew_once_its_version_is_another() -> None:
     ]
 
 
-def test_those_that_were_asked_for_longest_ago_go_first() -> None:
+def test_the_least_recently_used_answers_are_dropped_first() -> None:
     answers, made = KeptAnswers(), []
 
     def get(asked: int) -> bytes:
@@ -32,8 +32,8 @@ def test_those_that_were_asked_for_longest_ago_go_first() -> None:
     assert made == [*range(MOST), MOST, 1]
 
 
-def test_an_answer_has_a_tag_of_its_version_in_this_process_alone() -> None:
-    """Another database may count up to the same versions."""
+def test_the_tag_of_an_answer_holds_only_in_this_process() -> None:
+    """Another database may have the same version numbers."""
 
     def respond(answers: KeptAnswers, asked: str, version: int, known: str = "") -> Response:
         headers = [(b"if-none-match", known.encode())] if known else []

@@ -1,4 +1,4 @@
-"""A spec may come as JSON or as YAML; whatever says something twice, or never ends, is refused."""
+"""A spec may be JSON or YAML. A body with duplicate keys, or with content that never ends, is refused."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ TWICE: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("content", "key"), TWICE.values(), ids=TWICE)
-def test_a_key_that_stands_twice_is_refused_by_name(shared_client: TestClient, content: bytes, key: str) -> None:
+def test_a_duplicate_key_is_refused_by_name(shared_client: TestClient, content: bytes, key: str) -> None:
     answer = post(shared_client, content, None)
     assert answer.status_code == 400
     detail = answer.json()["detail"]
@@ -81,7 +81,7 @@ def test_yaml_that_is_no_spec_is_refused_soon(shared_client: TestClient, content
     assert time.monotonic() - began < 10
 
 
-def test_what_is_said_to_be_json_is_not_read_as_yaml(shared_client: TestClient) -> None:
+def test_a_body_declared_as_json_is_not_read_as_yaml(shared_client: TestClient) -> None:
     answer = post(shared_client, YAML, "application/json")
     assert answer.status_code == 400
     assert "not JSON" in answer.json()["detail"]
@@ -90,7 +90,7 @@ def test_what_is_said_to_be_json_is_not_read_as_yaml(shared_client: TestClient) 
 
 @pytest.mark.parametrize("kind", [None, FORM, "application/json", "application/yaml"])
 @pytest.mark.parametrize("content", [b"", b" \n"])
-def test_an_empty_body_is_said_to_be_empty(shared_client: TestClient, kind: str | None, content: bytes) -> None:
+def test_an_empty_body_is_called_empty(shared_client: TestClient, kind: str | None, content: bytes) -> None:
     answer = post(shared_client, content, kind)
     assert answer.status_code == 400
     assert "the body is empty; a spec is an object, as" in answer.json()["detail"]
@@ -105,7 +105,7 @@ def test_an_empty_body_is_said_to_be_empty(shared_client: TestClient, kind: str 
     ],
 )
 @pytest.mark.parametrize(("content", "wrong"), [(b"", "the body is empty"), (b"a text", "the body holds no object")])
-def test_what_is_missing_is_explained_by_what_is_sent_there(
+def test_a_body_without_an_object_is_refused_with_an_example(
     shared_client: TestClient, path: str, explained: str, content: bytes, wrong: str
 ) -> None:
     answer = shared_client.post(path, content=content, headers={"Content-Type": FORM})
@@ -115,7 +115,7 @@ def test_what_is_missing_is_explained_by_what_is_sent_there(
 
 
 @pytest.mark.parametrize(("path", "example"), [("/v1/sweeps", A_SWEEP), ("/v1/results", A_RESULT)])
-def test_what_is_given_as_an_example_is_accepted(shared_client: TestClient, path: str, example: str) -> None:
+def test_an_example_of_a_refusal_is_accepted(shared_client: TestClient, path: str, example: str) -> None:
     sent = json.loads(example.partition(" as ")[2])
     answer = shared_client.post(path, json=sent | ({"norm": {"method": "none"}} if "values" in sent else {}))
     assert answer.status_code == 201, answer.text
@@ -130,7 +130,7 @@ UNREADABLE: dict[str, tuple[bytes, list[str]]] = {
 
 
 @pytest.mark.parametrize(("content", "said"), UNREADABLE.values(), ids=UNREADABLE)
-def test_what_is_neither_says_why_it_is_not_the_one_and_not_the_other(
+def test_a_body_that_is_neither_json_nor_yaml_is_refused_with_both_reasons(
     shared_client: TestClient, content: bytes, said: list[str]
 ) -> None:
     began = time.monotonic()
@@ -140,7 +140,7 @@ def test_what_is_neither_says_why_it_is_not_the_one_and_not_the_other(
     assert time.monotonic() - began < 10
 
 
-def test_numbers_that_json_lacks_are_refused_in_yaml_too(shared_client: TestClient) -> None:
+def test_numbers_that_json_lacks_are_refused_in_yaml(shared_client: TestClient) -> None:
     answer = post(shared_client, b"task: {name: permuted_digits}\nnorm: {method: layer_norm, eps: .nan}\n", None)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["loc"] == ["norm", "eps"]
@@ -171,7 +171,7 @@ def test_numbers_that_json_lacks_are_named_by_their_paths(
     assert {error["type"] for error in answer.json()["errors"]} == {"finite_number"}
 
 
-def test_of_very_many_numbers_that_json_lacks_a_hundred_are_named(shared_client: TestClient) -> None:
+def test_at_most_a_hundred_numbers_that_json_lacks_are_named(shared_client: TestClient) -> None:
     answer = post(shared_client, b'{"seeds": [' + b", ".join([b"NaN"] * 20_000) + b"]}", "application/json")
     assert answer.status_code == 422
     assert [error["loc"] for error in answer.json()["errors"]] == [["seeds", k] for k in range(100)]
@@ -189,7 +189,7 @@ TOO_LARGE: dict[str, tuple[bytes, int, str]] = {
 
 @pytest.mark.parametrize(("content", "status", "said"), TOO_LARGE.values(), ids=TOO_LARGE)
 @pytest.mark.parametrize("path", ["/v1/experiments", "/v1/sweeps", "/v1/results"])
-def test_a_body_that_no_spec_needs_is_refused_whatever_it_says(
+def test_a_body_larger_than_any_spec_is_refused_whatever_it_says(
     shared_client: TestClient, path: str, content: bytes, status: int, said: str
 ) -> None:
     answer = shared_client.post(path, content=content)
@@ -197,7 +197,7 @@ def test_a_body_that_no_spec_needs_is_refused_whatever_it_says(
     assert answer.json()["detail"].startswith(said)
 
 
-def test_of_very_many_errors_a_hundred_are_listed_and_the_others_counted(shared_client: TestClient) -> None:
+def test_at_most_a_hundred_errors_are_listed_and_the_rest_counted(shared_client: TestClient) -> None:
     sent = {"task": {"name": "permuted_digits"}, **{f"field_{k}": 0 for k in range(1234)}}
     for path, unknown in (("/v1/experiments", 1234), ("/v1/results", 1234), ("/v1/sweeps", 1236)):
         errors = shared_client.post(path, json=sent).json()["errors"]
@@ -208,7 +208,7 @@ def test_of_very_many_errors_a_hundred_are_listed_and_the_others_counted(shared_
         assert more["msg"] == f"too many errors; {unknown - 100:,} more errors are not listed"
 
 
-def test_a_name_that_is_long_is_repeated_in_part(shared_client: TestClient) -> None:
+def test_a_long_name_is_repeated_only_in_part(shared_client: TestClient) -> None:
     answer = shared_client.post("/v1/experiments", json={"task": {"name": "permuted_digits"}, "x" * 5000: 0})
     assert answer.json()["errors"][0]["loc"] == ["x" * 100 + "…"]
     assert len(answer.content) < 1500

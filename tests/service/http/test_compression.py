@@ -1,4 +1,4 @@
-"""A client that accepts gzip gets it, and does not take it for the bytes of the file."""
+"""A client that accepts gzip gets compressed answers, and does not mistake them for the bytes of the file."""
 
 import pytest
 from starlette.testclient import TestClient
@@ -23,7 +23,7 @@ def log_url(db: Database, settings: Settings) -> str:
     return f"/v1/runs/{run_id}/artifacts/log.txt"
 
 
-def test_long_answers_are_compressed_for_who_asks(client: TestClient) -> None:
+def test_long_answers_are_compressed_for_clients_that_accept_gzip(client: TestClient) -> None:
     zipped, plain = (client.get("/openapi.json", headers=accepted) for accepted in (ZIPPED, PLAIN))
     assert zipped.headers["content-encoding"] == "gzip"
     assert int(zipped.headers["content-length"]) < len(plain.content) / 4
@@ -45,7 +45,9 @@ def test_long_answers_are_compressed_for_who_asks(client: TestClient) -> None:
         ("identity, *;q=0", False),
     ],
 )
-def test_only_who_names_gzip_and_does_not_refuse_it_gets_it(client: TestClient, header: str, accepts: bool) -> None:
+def test_only_a_client_that_names_gzip_and_does_not_refuse_it_gets_gzip(
+    client: TestClient, header: str, accepts: bool
+) -> None:
     assert accepts_gzip(header) is accepts
     answer = client.get("/openapi.json", headers={"Accept-Encoding": header})
     assert (answer.headers.get("content-encoding") == "gzip") is accepts

@@ -17,7 +17,7 @@ CACHED = [
 
 @SQLITE
 @pytest.mark.parametrize("path", CACHED)
-def test_what_has_not_changed_is_not_sent_again(client: TestClient, path: str) -> None:
+def test_an_unchanged_answer_is_not_sent_again(client: TestClient, path: str) -> None:
     first = client.get(path)
     assert first.headers["cache-control"] == "no-cache"
     etag = first.headers["etag"]

@@ -1,4 +1,4 @@
-"""Addresses and headers that no client of ours sends are refused before anything looks at them."""
+"""Addresses and headers that no client of ours sends are refused before other code reads them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from service.http.heads import MOST_HEADERS, MOST_PARAMETERS, MOST_PATH, MOST_VA
 Pair = tuple[str, str | int | float | bool | None]  # as the client's parameters are typed
 
 
-def test_as_many_parameters_as_there_may_be_are_read_and_one_more_is_not(shared_client: TestClient) -> None:
+def test_a_request_with_more_parameters_than_the_limit_is_refused(shared_client: TestClient) -> None:
     known: list[Pair] = [("label", "a:b"), ("unknown", "1")]
     again: Pair = ("label", "a:b")
     answer = shared_client.get("/v1/experiments", params=[*known, *[again] * (MOST_PARAMETERS - 2)])
@@ -35,7 +35,9 @@ def test_more_labels_than_an_experiment_has_are_refused(shared_client: TestClien
 @pytest.mark.parametrize(
     ("label", "status"), [("a:" + 256 * "x", 200), ("a:" + 257 * "x", 422), (65 * "x" + ":a", 422)]
 )
-def test_a_label_is_as_long_as_those_of_experiments(shared_client: TestClient, label: str, status: int) -> None:
+def test_a_label_filter_may_be_as_long_as_a_label_of_an_experiment(
+    shared_client: TestClient, label: str, status: int
+) -> None:
     assert shared_client.get("/v1/experiments", params={"label": label}).status_code == status
 
 
@@ -53,7 +55,7 @@ TOO_LONG: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("request_", TOO_LONG.values(), ids=TOO_LONG)
-def test_what_is_too_long_is_refused_in_few_words(shared_client: TestClient, request_: dict[str, Any]) -> None:
+def test_a_long_address_or_header_is_refused_in_few_words(shared_client: TestClient, request_: dict[str, Any]) -> None:
     answer = shared_client.get(**request_)
     assert answer.status_code == 400
     assert answer.headers["content-type"] == "application/problem+json"

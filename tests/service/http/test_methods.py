@@ -1,4 +1,4 @@
-"""Every address answers the methods it has, and says which they are."""
+"""Every address answers its methods, and says which methods it has."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -34,12 +34,12 @@ def test_head_has_the_headers_of_get_and_no_body(client: TestClient, path: str) 
     got, head = client.get(path), client.head(path)
     assert (head.status_code, head.content) == (got.status_code, b"")
     assert head.headers["content-type"] == got.headers["content-type"]
-    if path != "/metrics":  # it counts requests, these too
+    if path != "/metrics":  # metrics count requests, so the answers differ
         assert head.headers.get("content-length") == got.headers.get("content-length")
         assert head.headers.get("etag") == got.headers.get("etag")
 
 
-def test_head_of_what_is_not_there_is_404(client: TestClient) -> None:
+def test_head_of_an_unknown_run_is_404(client: TestClient) -> None:
     assert client.head("/v1/runs/run_1").status_code == 404
 
 
@@ -62,7 +62,7 @@ def test_head_of_an_endless_stream_is_answered_at_once(url: str, db: Database) -
         ("/openapi.json", "GET, HEAD, OPTIONS"),
     ],
 )
-def test_options_and_a_refused_method_say_what_is_allowed(client: TestClient, path: str, allowed: str) -> None:
+def test_options_and_a_refused_method_name_the_allowed_methods(client: TestClient, path: str, allowed: str) -> None:
     asked = client.options(path)
     assert (asked.status_code, asked.headers["allow"], asked.content) == (204, allowed, b"")
     refused = client.delete(path)
@@ -72,7 +72,7 @@ def test_options_and_a_refused_method_say_what_is_allowed(client: TestClient, pa
         assert client.head(path).status_code == 405
 
 
-def test_options_of_nothing_is_404(client: TestClient) -> None:
+def test_options_of_an_unknown_address_is_404(client: TestClient) -> None:
     assert client.options("/v1/nothing").status_code == 404
 
 

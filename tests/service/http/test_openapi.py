@@ -19,7 +19,7 @@ from tests.service.sweeps.sample_sweeps import posted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 JSON = "application/json"
-OF_EVERY_ANSWER = {  # OpenAPI says the type by itself, HTTP the length, and the description what browsers are told
+OF_EVERY_ANSWER = {  # described once: the type by OpenAPI, the length by HTTP, headers for browsers in the introduction
     "content-length",
     "content-type",
     "content-security-policy",
@@ -56,7 +56,7 @@ def check(document: Any, schema: Any, value: Any) -> None:
 
 
 def examples(described: Any) -> list[Any]:
-    """All that a media type or a parameter has."""
+    """All examples of a media type or a parameter."""
     own = [described["example"]] if "example" in described else []
     return own + [example["value"] for example in described.get("examples", {}).values()]
 
@@ -88,7 +88,7 @@ def test_every_body_has_a_schema_and_an_example_that_is_right(document: Any) -> 
                     check(document, described["schema"], example)
 
 
-def test_every_answer_says_what_it_is_and_every_call_what_it_may_answer(document: Any) -> None:
+def test_every_answer_is_described_and_every_call_has_its_statuses(document: Any) -> None:
     for name, operation in operations(document):
         answers = operation["responses"]
         for status, answer in answers.items():
@@ -104,7 +104,7 @@ def test_every_answer_says_what_it_is_and_every_call_what_it_may_answer(document
                 assert {"ETag", "Cache-Control"} <= set(answers[status]["headers"]), f"{name}: {status}"
 
 
-def test_every_object_says_what_is_in_it(document: Any) -> None:
+def test_every_object_in_the_description_has_fields_or_is_free_form(document: Any) -> None:
     def bare(node: Any, place: str) -> Iterator[str]:
         if isinstance(node, dict):
             said = {"properties", "patternProperties", "anyOf", "oneOf", "$ref"} & set(node)
@@ -121,7 +121,7 @@ def test_every_object_says_what_is_in_it(document: Any) -> None:
 
 
 @SQLITE
-def test_where_keys_are_asked_for_it_says_so(settings: Settings) -> None:
+def test_a_description_behind_keys_has_the_www_authenticate_header(settings: Settings) -> None:
     with TestClient(create_app(settings, require_keys=True)) as client:
         document = client.get("/openapi.json").json()
         answered_as_described(document, client.get("/v1/tasks"))
@@ -131,7 +131,7 @@ def test_where_keys_are_asked_for_it_says_so(settings: Settings) -> None:
 
 
 def answered_as_described(document: Any, answer: Any) -> None:
-    """Status, headers, media type and body are what the description says."""
+    """Check that status, headers, media type and body agree with the description."""
     method, path = answer.request.method, answer.request.url.path
     templates = [t for t in document["paths"] if re.fullmatch(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(t)), path)]
     calls = document["paths"][min(templates, key=lambda t: t.count("{"))]
@@ -152,7 +152,7 @@ def answered_as_described(document: Any, answer: Any) -> None:
 
 @pytest.fixture
 def ended_run(db: Database, settings: Settings) -> str:
-    """A run that has succeeded, with a curve and files; another one has, too."""
+    """Id of a run that has succeeded, with a curve and files. A second run has succeeded, too."""
     run_id, lease = submitted(db).runs[0].id, claimed(db).lease
     begun(db, lease)
     recorded(db, lease, measured(5), measured(10))
@@ -172,7 +172,7 @@ def fingerprints(client: TestClient) -> list[str]:
 
 
 @SQLITE
-def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, ended_run: str) -> None:
+def test_answers_agree_with_the_description(client: TestClient, document: Any, ended_run: str) -> None:
     run = client.get(f"/v1/runs/{ended_run}").json()
     experiment, files = f"/v1/experiments/{run['experiment_id']}", f"/v1/runs/{ended_run}/artifacts"
     keyed = {"Idempotency-Key": "a"}
@@ -230,7 +230,7 @@ def test_what_is_sent_is_what_is_described(client: TestClient, document: Any, en
         answer = client.get(path)
         assert answer.status_code == 200, path
         answers[path] = answer
-        if "etag" in answer.headers and path != "/v1/queue":  # its oldest run gets older meanwhile
+        if "etag" in answer.headers and path != "/v1/queue":  # the age of its oldest run changes meanwhile
             answers[f"{path} again"] = client.get(path, headers={"If-None-Match": answer.headers["etag"]})
             assert answers[f"{path} again"].status_code == 304
         answers[f"{path} refused"] = client.get(path, params={"x": "1"})

@@ -1,4 +1,4 @@
-"""Other sites' pages get nothing, whatever they have a browser send; everybody else gets on."""
+"""Pages of other sites get nothing, whatever a browser sends for them; all other clients are answered."""
 
 import pytest
 from starlette.testclient import TestClient
@@ -23,7 +23,7 @@ def alone() -> TestClient:
 
 @pytest.fixture(scope="module")
 def guarded() -> TestClient:
-    """Behind keys."""
+    """Client of a service that asks for keys."""
     return TestClient(RefuseStrangers(answer_ok, allowed_hosts=NAMED, require_keys=True), "http://localhost:8000")
 
 
@@ -82,7 +82,9 @@ OF_ANOTHER_SITE = [
 
 @pytest.mark.parametrize("headers", OF_ANOTHER_SITE)
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_what_another_sites_page_sends_is_refused(alone: TestClient, headers: dict[str, str], method: str) -> None:
+def test_a_request_from_a_page_of_another_site_is_refused(
+    alone: TestClient, headers: dict[str, str], method: str
+) -> None:
     answer = alone.request(method, "/", headers=headers)
     assert answer.status_code == 403
     assert answer.headers["content-type"] == "application/problem+json"
@@ -100,11 +102,11 @@ OF_OURS = [
 
 @pytest.mark.parametrize("headers", OF_OURS)
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_our_own_pages_and_programs_get_on(alone: TestClient, headers: dict[str, str], method: str) -> None:
+def test_our_own_pages_and_programs_are_answered(alone: TestClient, headers: dict[str, str], method: str) -> None:
     assert alone.request(method, "/", headers=headers).status_code == 200
 
 
-def test_a_link_from_elsewhere_may_be_followed_and_no_form_be_sent(alone: TestClient) -> None:
+def test_a_link_from_another_site_works_and_a_form_from_there_does_not(alone: TestClient) -> None:
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert alone.get("/", headers=followed).status_code == 200
     assert alone.get("/", headers={**followed, "Sec-Fetch-Dest": "document"}).status_code == 200
@@ -117,7 +119,7 @@ def test_no_page_from_elsewhere_may_frame_ours(alone: TestClient, frame: str) ->
     assert alone.get("/", headers=framed).status_code == 403
 
 
-def test_the_application_refuses_strangers(shared_client: TestClient) -> None:
+def test_the_application_refuses_other_hosts_and_origins(shared_client: TestClient) -> None:
     for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
         for method, path in (("POST", "/v1/experiments"), ("GET", "/v1/experiments"), ("GET", "/docs")):
             answer = shared_client.request(method, path, headers=headers)
@@ -127,7 +129,7 @@ def test_the_application_refuses_strangers(shared_client: TestClient) -> None:
 
 @pytest.mark.parametrize("first", ["localhost", "evil.example"])
 @pytest.mark.parametrize("second", ["localhost", "evil.example"])
-def test_two_hosts_are_no_host(alone: TestClient, guarded: TestClient, first: str, second: str) -> None:
+def test_a_request_with_two_hosts_is_refused(alone: TestClient, guarded: TestClient, first: str, second: str) -> None:
     for client in (alone, guarded):
         answer = client.get("/", headers=[("Host", first), ("Host", second)])
         assert answer.status_code == 400

@@ -9,7 +9,7 @@ from service.http import permits
 from service.http.permits import Permit
 
 
-def test_it_is_not_looked_up_for_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_permit_is_not_looked_up_for_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = list[float]()
 
     def is_valid() -> bool:
@@ -29,12 +29,12 @@ def test_it_is_not_looked_up_for_every_event(monkeypatch: pytest.MonkeyPatch) ->
     assert all(later - earlier >= 0.2 for earlier, later in zip([began, *looks], looks, strict=False))
 
 
-def test_once_it_has_ended_it_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_permit_that_has_ended_never_holds_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permits, "CHECK_SECONDS", 0)
     answers = iter([True, False, True])
     permit = Permit(lambda: next(answers))
     assert [asyncio.run(permit.holds()) for _ in range(4)] == [True, False, False, False]
 
 
-def test_where_nobody_asks_for_keys_it_holds() -> None:
+def test_a_permit_holds_where_no_key_is_asked_for() -> None:
     assert asyncio.run(Permit().holds())

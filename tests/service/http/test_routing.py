@@ -1,4 +1,4 @@
-"""A parameter that a route does not have is refused, with the one that was meant."""
+"""A parameter that a route does not have is refused, with the closest parameter that the route has."""
 
 import pytest
 from starlette.testclient import TestClient
@@ -54,7 +54,7 @@ def test_a_parameter_that_takes_one_value_is_not_given_two(shared_client: TestCl
     ],
     ids=["without a zone", "+ that was not quoted is a space", "a word"],
 )
-def test_what_is_no_moment_is_refused_with_an_example(shared_client: TestClient, moment: str, said: str) -> None:
+def test_an_invalid_time_is_refused_with_an_example(shared_client: TestClient, moment: str, said: str) -> None:
     answer = shared_client.get(f"/v1/leaderboards/permuted_digits?as_of={moment}")
     assert answer.status_code == 422
     [error] = answer.json()["errors"]
@@ -62,7 +62,7 @@ def test_what_is_no_moment_is_refused_with_an_example(shared_client: TestClient,
 
 
 @pytest.mark.parametrize("path", ["/v1/experiments/", "/v1/tasks/", "/healthz/", "/docs/", "/openapi.json/"])
-def test_an_address_has_one_form(shared_client: TestClient, path: str) -> None:
+def test_an_address_with_a_slash_at_its_end_is_not_found(shared_client: TestClient, path: str) -> None:
     answer = shared_client.get(path, follow_redirects=False)
     assert answer.status_code == 404
     assert answer.headers["content-type"] == "application/problem+json"
@@ -78,7 +78,7 @@ def test_an_address_has_one_form(shared_client: TestClient, path: str) -> None:
         ("/v1/leaderboards/permuted_digit", "permuted_digits"),
     ],
 )
-def test_a_name_that_is_not_there_is_answered_with_the_one_that_was_meant(
+def test_an_unknown_name_is_refused_with_the_closest_known_name(
     shared_client: TestClient, path: str, meant: str
 ) -> None:
     answer = shared_client.get(path)

@@ -72,7 +72,7 @@ def test_a_csv_has_every_value_to_the_last_bit() -> None:
     assert (row["labels.team"], float(row["twice"])) == ("x", 2 * (0.1 + 0.2))
 
 
-def test_what_is_not_known_is_an_empty_cell_unlike_empty_text() -> None:
+def test_an_unknown_value_is_an_empty_cell_and_differs_from_empty_text() -> None:
     text = encoded(Table("t", COLUMNS[:3], [Row(), Row(name="")]), "csv").decode()
     assert text == '"name","size","value"\n,,\n"",,\n'
     assert parquet_of(Table("t", COLUMNS, [Row()])).to_pylist() == [{column.name: None for column in COLUMNS}]
@@ -110,7 +110,7 @@ def test_a_file_without_rows_has_its_columns_and_types(format: FileFormat) -> No
         assert parquet_of(table).schema == parquet_of(Table("t", COLUMNS, [FULL])).schema
 
 
-def test_whatever_stands_in_a_text_survives() -> None:
+def test_hostile_text_survives_in_csv_and_parquet() -> None:
     columns = (Column("name", "text"), Column("labels", "json"))
     table = Table("t", columns, [Row(name=text, labels={"team": text}) for text in HOSTILE])
     assert [row["name"] for row in csv_of(table)] == HOSTILE
@@ -171,7 +171,7 @@ def test_a_file_is_named_tagged_and_kept_apart_from_json(client: TestClient, for
 
 
 @SQLITE
-def test_csv_is_compressed_on_the_way_and_parquet_in_itself(client: TestClient, db: Database) -> None:
+def test_csv_is_compressed_by_http_and_parquet_within_the_file(client: TestClient, db: Database) -> None:
     for _ in range(3):
         submitted(db)
     zipped = {"Accept-Encoding": "gzip"}
@@ -180,7 +180,7 @@ def test_csv_is_compressed_on_the_way_and_parquet_in_itself(client: TestClient, 
 
 
 @SQLITE
-def test_a_format_that_there_is_not_is_refused(client: TestClient) -> None:
+def test_an_unknown_format_is_refused(client: TestClient) -> None:
     answer = client.get(LIST, params={"format": "xlsx"})
     assert is_problem(answer, 422)
     assert [error["loc"] for error in answer.json()["errors"]] == [["format"]]

@@ -27,17 +27,17 @@ def key(db: Database) -> str:
         return keyring.create(session, "ada")[1]
 
 
-def test_no_script_reads_it_and_no_other_site_has_it_sent(guarded: TestClient, key: str) -> None:
+def test_the_key_cookie_is_http_only_and_same_site(guarded: TestClient, key: str) -> None:
     answer = guarded.post("/sign-in", data={"key": key, "back": "//evil.example"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     kept = answer.headers["set-cookie"].lower()
     assert kept.startswith(f"normbench_key={key.lower()};")
     assert "httponly" in kept
     assert "samesite=strict" in kept
-    assert "secure" not in kept  # which plain HTTP would not send back
+    assert "secure" not in kept  # a secure cookie would not be sent back over plain HTTP
 
 
-def test_over_tls_it_is_sent_over_tls_alone(settings: Settings, key: str) -> None:
+def test_the_key_cookie_is_sent_only_over_tls_if_it_was_set_over_tls(settings: Settings, key: str) -> None:
     app = create_app(settings, require_keys=True)
     with TestClient(app, base_url="https://testserver", follow_redirects=False) as client:
         assert "secure" in client.post("/sign-in", data={"key": key}).headers["set-cookie"].lower()
@@ -56,7 +56,7 @@ def test_over_tls_it_is_sent_over_tls_alone(settings: Settings, key: str) -> Non
         ({"Origin": "null"}, 403),
     ],
 )
-def test_it_changes_something_only_if_a_page_of_ours_asks(
+def test_the_key_cookie_allows_changes_only_from_pages_of_ours(
     guarded: TestClient, key: str, sent: dict[str, str], status: int
 ) -> None:
     guarded.cookies.set("normbench_key", key)
@@ -64,7 +64,7 @@ def test_it_changes_something_only_if_a_page_of_ours_asks(
     assert guarded.post("/v1/experiments", json=written(), headers=sent).status_code == status
 
 
-def test_a_key_that_is_revoked_or_none_is_refused(guarded: TestClient, db: Database, key: str) -> None:
+def test_a_revoked_or_unknown_key_in_the_cookie_is_refused(guarded: TestClient, db: Database, key: str) -> None:
     guarded.cookies.set("normbench_key", key)
     assert guarded.get("/submit").status_code == 200
     with db.transaction() as session:
@@ -102,9 +102,7 @@ def test_a_form_of_a_page_carries_what_only_that_browsers_pages_know(guarded: Te
     assert (signed_out.status_code, "max-age=0" in signed_out.headers["set-cookie"].lower()) == (303, True)
 
 
-def test_each_key_has_a_token_of_its_own_on_pages_that_are_kept_too(
-    guarded: TestClient, db: Database, key: str
-) -> None:
+def test_each_key_has_its_own_token_on_cached_pages(guarded: TestClient, db: Database, key: str) -> None:
     with db.transaction() as session:
         other = keyring.create(session, "bob")[1]
     tokens = []

@@ -41,7 +41,7 @@ def is_refused(client: TestClient, method: str, path: str, headers: dict[str, st
     return True
 
 
-def test_every_call_asks_for_a_key_and_says_how(guarded: TestClient) -> None:
+def test_every_call_without_a_key_is_refused_and_says_how_to_send_a_key(guarded: TestClient) -> None:
     all_calls = calls(guarded)
     assert len(all_calls) >= 20
     assert {path for _, path in all_calls} >= {"/v1/experiments", "/v1/runs/{run_id}/events", "/metrics", "/v1/workers"}
@@ -53,7 +53,7 @@ def test_every_call_asks_for_a_key_and_says_how(guarded: TestClient) -> None:
     "header",
     ["nb_wrong", "Bearer", "Bearer ", "Bearer nb_wrong", "Basic YTpi", "Bearer " + "x" * 10_000, "Bearer a b"],
 )
-def test_what_is_no_valid_key_is_refused(guarded: TestClient, key: str, header: str) -> None:
+def test_an_invalid_key_is_refused(guarded: TestClient, key: str, header: str) -> None:
     assert is_refused(guarded, "GET", "/v1/tasks", {"Authorization": header})
 
 
@@ -71,7 +71,7 @@ def test_a_key_that_is_asked_for_comes_before_the_body_is_looked_at(guarded: Tes
     assert answer.status_code == 401
 
 
-def test_on_ones_own_machine_nobody_is_asked(client: TestClient) -> None:
+def test_no_key_is_asked_for_on_the_users_own_machine(client: TestClient) -> None:
     assert client.get("/v1/tasks").status_code == 200
     assert client.get("/metrics").status_code == 200
     assert client.get("/v1/tasks", headers={"Authorization": "Bearer nb_any"}).status_code == 200

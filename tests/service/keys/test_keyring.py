@@ -42,18 +42,18 @@ def test_keys_are_long_random_and_valid(db: Database) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "nb_", "nb_guess", "x" * 100_000, "Ü"])
-def test_what_was_never_given_out_is_not_valid(db: Database, secret: str) -> None:
+def test_a_secret_that_was_never_given_out_is_not_valid(db: Database, secret: str) -> None:
     created(db)
     assert not is_valid(db, secret)
 
 
-def test_the_hash_is_no_key(db: Database) -> None:
+def test_the_stored_hash_is_not_a_valid_key(db: Database) -> None:
     created(db)
     with db.snapshot() as session:
         assert not is_valid(db, session.scalars(select(ApiKey.sha256)).one())
 
 
-def test_a_revoked_key_is_refused_and_the_others_are_not(db: Database) -> None:
+def test_a_revoked_key_is_refused_and_other_keys_are_not(db: Database) -> None:
     assert not any_valid(db)
     (first, first_secret), (second, second_secret) = created(db), created(db, "grace")
     with db.transaction() as session:

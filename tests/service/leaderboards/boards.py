@@ -1,4 +1,4 @@
-"""Boards as tests ask for them, with entries as tests want them."""
+"""Boards and entries for tests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.service.sample_runs import claimed, finished, started, submitted
 
 
 def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> str:
-    """The experiment's runs have succeeded with these results; its fingerprint."""
+    """End the experiment's runs with these results; return its fingerprint."""
     for result in results:
         lease = claimed(db).lease
         assert lease.run_id in {run.id for run in experiment.runs}
@@ -25,7 +25,7 @@ def ended(db: Database, experiment: ExperimentOut, *results: dict[str, Any]) -> 
 
 
 def result(db: Database, method: str, values: Sequence[float | None], steps: Sequence[int | None], **parts: Any) -> str:
-    """An experiment whose seeds came to these values and reached the target at these steps; its fingerprint."""
+    """Store an ended experiment whose seeds have these values and steps to the target; return its fingerprint."""
     experiment = submitted(db, method, seeds=range(len(values)), **parts)
     results = [
         {"value": v, "steps_to_target": s, "seconds_to_target": None if s is None else s / 4}
@@ -35,7 +35,7 @@ def result(db: Database, method: str, values: Sequence[float | None], steps: Seq
 
 
 def measured(db: Database, written: dict[str, Any], value: float, metric: str = "accuracy") -> str:
-    """An experiment of one seed of any task, which came to this value; its fingerprint."""
+    """Store an ended experiment of any task, with one seed of this value; return its fingerprint."""
     with db.transaction() as session:
         experiment, _ = submission.submit(session, resolve(written), request_digest=digest(written))
         assert experiment.runs
@@ -43,7 +43,7 @@ def measured(db: Database, written: dict[str, Any], value: float, metric: str = 
 
 
 def trained_by(db: Database, method: str, *kernels: str, first_seed: int = 0, **result: Any) -> None:
-    """An experiment whose seeds ran by these kernels, and all came to the same result."""
+    """Store an ended experiment whose seeds ran by these kernels, all with the same result."""
     submitted(db, method, seeds=range(first_seed, first_seed + len(kernels)))
     for kernel in kernels:
         lease = claimed(db).lease

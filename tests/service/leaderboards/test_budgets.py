@@ -1,4 +1,4 @@
-"""Entries are ranked among those that might see as many examples."""
+"""Entries are ranked among entries that may see as many examples."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def rows(got: dict[str, Any]) -> list[tuple[int | None, str, bool]]:
     return [(entry["rank"], entry["method"], entry["over_budget"]) for entry in got["entries"]]
 
 
-def test_more_examples_than_the_profile_has_are_over_budget(client: TestClient, db: Database) -> None:
+def test_an_entry_with_more_examples_than_the_profile_is_over_budget(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.99], [10], **MORE)
     result(db, "none", [0.7], [10])
     result(db, "recurrent_batch_norm", [None], [None])
@@ -28,7 +28,7 @@ def test_more_examples_than_the_profile_has_are_over_budget(client: TestClient, 
     assert got["entries"][2]["changes"] == {"training.max_steps": 41}
 
 
-def test_they_are_ranked_when_asked_for_and_move_no_one(client: TestClient, db: Database) -> None:
+def test_entries_over_budget_are_ranked_on_request_and_move_no_other_entry(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.75], [10], **MORE)
     result(db, "rms_norm", [0.75], [10], training={"batch_size": 64})
     result(db, "none", [0.7], [10])
@@ -40,7 +40,7 @@ def test_they_are_ranked_when_asked_for_and_move_no_one(client: TestClient, db: 
 
 
 @pytest.mark.parametrize("rank_by", ["metric", "steps_to_target", "seconds_to_target"])
-def test_however_one_ranks_they_move_no_one(client: TestClient, db: Database, rank_by: str) -> None:
+def test_entries_over_budget_move_no_other_entry_in_any_ranking(client: TestClient, db: Database, rank_by: str) -> None:
     result(db, "layer_norm", [0.9], [5], **MORE)
     result(db, "none", [0.7], [10])
     for over_budget in (False, True):
@@ -58,7 +58,7 @@ def test_however_one_ranks_they_move_no_one(client: TestClient, db: Database, ra
         ({"max_steps": 81, "batch_size": 16}, True),
     ],
 )
-def test_it_is_the_examples_that_count_however_they_are_split(
+def test_the_budget_counts_examples_however_they_are_split_into_batches(
     client: TestClient, db: Database, training: dict[str, int], over: bool
 ) -> None:
     result(db, "none", [0.7], [10], training={"eval_every": 5, **training})

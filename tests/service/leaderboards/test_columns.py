@@ -1,4 +1,4 @@
-"""A board as a file says what the JSON says."""
+"""An exported board has the same values as the JSON answer."""
 
 import csv
 import io
@@ -73,7 +73,7 @@ def test_a_board_says_what_the_json_says(client: TestClient, db: Database) -> No
     assert set(next(csv.reader([FILE_EXAMPLE.splitlines()[0]]))) <= set(rows[0])
 
 
-def test_columns_are_the_same_whatever_the_board_holds(client: TestClient, db: Database) -> None:
+def test_a_board_has_the_same_columns_whatever_its_entries(client: TestClient, db: Database) -> None:
     empty = client.get(PATH, params={"profile": "smoke", "format": "csv"}).text
     result(db, "layer_norm", [0.80, 0.84], [10, 12])
     full = client.get(PATH, params={"profile": "smoke", "format": "csv"}).text
@@ -100,7 +100,7 @@ def test_a_board_in_parquet_has_the_same_rows(client: TestClient, db: Database) 
     ).items()
 
 
-def test_what_is_kept_of_one_format_is_not_given_for_another(client: TestClient, db: Database) -> None:
+def test_an_answer_cached_in_one_format_is_not_given_for_another(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.80], [10])
     for _ in range(2):
         assert board(client)["entries"][0]["method"] == "layer_norm"
@@ -109,7 +109,7 @@ def test_what_is_kept_of_one_format_is_not_given_for_another(client: TestClient,
     assert [row["method"] for row in rows_of(client)] == ["layer_norm", "none"]
 
 
-def test_an_earlier_board_comes_as_a_file_too(client: TestClient, db: Database) -> None:
+def test_a_board_of_an_earlier_time_can_be_exported(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.80], [10])
     assert rows_of(client, as_of="2020-01-01T00:00:00Z") == []
 
@@ -138,7 +138,7 @@ def test_all_boards_together_say_what_the_json_says(client: TestClient, db: Data
     assert set(next(csv.reader([OVERALL_EXAMPLE.splitlines()[0]]))) <= set(rows[0])
 
 
-def test_all_boards_together_have_their_columns_in_parquet_though_nothing_is_measured(client: TestClient) -> None:
+def test_all_boards_together_have_their_columns_in_parquet_without_entries(client: TestClient) -> None:
     answer = client.get(OVERALL, params={"profile": "smoke", "rank_by": "seconds_to_target", "format": "parquet"})
     assert answer.headers["content-disposition"] == 'attachment; filename="overall-smoke.parquet"'
     found = pyarrow.parquet.read_table(io.BytesIO(answer.content))

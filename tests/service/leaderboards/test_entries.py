@@ -1,4 +1,4 @@
-"""Entries keep step with the runs, whoever finishes them at the same time."""
+"""Entries agree with their runs, even if several runs end at the same time."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -101,7 +101,7 @@ def test_runs_that_end_at_the_same_time_all_count(db: Database, earlier: int) ->
 
 
 def test_an_entry_keeps_what_counts_of_each_seed_in_their_order(db: Database) -> None:
-    """Every statistic can be computed from it, and traced to its run."""
+    """Every statistic of the entry can be computed from these values, and traced to its run."""
     first = submitted(db, seeds=[5, 2])
     values = {"accuracy": 0.8, "error_rate": 0.2}
     later, earlier = claimed(db).lease, claimed(db).lease
@@ -131,14 +131,14 @@ def test_a_diverged_miss_was_watched_to_the_end_of_its_budget(db: Database) -> N
     assert (missed_it.reached, missed_it.steps, missed_it.seconds) == (False, 30, 3.0)
 
 
-def test_a_time_to_another_target_is_none_of_the_boards(db: Database) -> None:
+def test_a_time_to_another_target_does_not_count_on_the_board(db: Database) -> None:
     experiment = submitted(db, training={"target": 0.123})
     finished(db, claimed(db).lease, steps_to_target=10, seconds_to_target=1.0)
     [stored] = entry_of(db, experiment.fingerprint).results
     assert RunResult(**stored).reached is None
 
 
-def test_pooling_anew_gives_what_adding_gave(db: Database) -> None:
+def test_pooling_anew_gives_the_same_entry_as_adding_runs(db: Database) -> None:
     experiment = submitted(db, seeds=[0, 1, 2])
     for value in (0.8, 0.7, 0.9):
         finished(db, claimed(db).lease, value=value)
@@ -156,7 +156,7 @@ def test_pooling_anew_gives_what_adding_gave(db: Database) -> None:
     assert content() == added
 
 
-def test_runs_that_have_not_succeeded_leave_no_result(db: Database) -> None:
+def test_runs_that_have_not_succeeded_add_no_result(db: Database) -> None:
     experiment = submitted(db, seeds=[0, 1, 2])
     finished(db, claimed(db).lease)
     failed(db, claimed(db).lease)
@@ -168,7 +168,7 @@ def test_an_entry_says_which_kernel_its_runs_had(client: TestClient, db: Databas
     trained_by(db, "none", "fused", "reference")
     trained_by(db, "rms_norm", "reference")
     submitted(db, "layer_norm", seeds=[2])
-    failed(db, claimed(db).lease)  # it has none, and counts for nothing
+    failed(db, claimed(db).lease)  # a failed run has no result and does not count
     for query in ({}, {"rank_by": "seconds_to_target"}):
         entries = board(client, **query)["entries"]
         assert {entry["method"]: entry["kernel"] for entry in entries} == {
@@ -183,7 +183,7 @@ def test_an_entry_says_which_kernel_its_runs_had(client: TestClient, db: Databas
 IN_COMPANY = timing_of(probe=[0.03] * 9)
 
 
-def test_seconds_leave_boards_where_a_run_was_not_alone_and_steps_stay(client: TestClient, db: Database) -> None:
+def test_seconds_of_contended_runs_leave_the_board_and_steps_stay(client: TestClient, db: Database) -> None:
     fingerprint = submitted(db, "layer_norm", seeds=[0, 1, 2]).fingerprint
     for steps, timing in ((10, None), (20, IN_COMPANY), (30, None)):
         finished(db, claimed(db).lease, steps_to_target=steps, seconds_to_target=steps / 10, timing=timing)
@@ -205,7 +205,7 @@ def test_seconds_leave_boards_where_a_run_was_not_alone_and_steps_stay(client: T
     assert (by_seconds["none"]["hardware"], by_seconds["none"]["contended"]) == (None, 2)
 
 
-def test_of_a_repeated_seed_the_run_that_was_alone_counts(db: Database) -> None:
+def test_the_run_of_a_repeated_seed_that_was_alone_counts(db: Database) -> None:
     fingerprint = submitted(db, "layer_norm", seeds=[0]).fingerprint
     finished(db, claimed(db).lease, seconds_to_target=9.0, timing=IN_COMPANY)
     submitted(db, "layer_norm", seeds=[0])
@@ -215,8 +215,8 @@ def test_of_a_repeated_seed_the_run_that_was_alone_counts(db: Database) -> None:
     assert (entry.n_runs, entry.conflicting_seeds) == (2, [])
 
 
-def test_a_run_that_nobody_certified_counts_as_contended(db: Database) -> None:
-    """A run that ended before there were certificates is such a run."""
+def test_a_run_without_a_certificate_counts_as_contended(db: Database) -> None:
+    """Runs that ended before there were certificates have no certificate."""
     fingerprint = submitted(db, "layer_norm").fingerprint
     lease = claimed(db).lease
     finished(db, lease)

@@ -1,4 +1,4 @@
-"""Pooling of results into entries, beside numpy and scipy in float64: the runs that count, and their numbers."""
+"""Pooling of results into entries: the runs that count, and their numbers, compared with numpy and scipy in float64."""
 
 import json
 import math
@@ -28,12 +28,12 @@ METRICS: tuple[Metric, ...] = (ACCURACY, ERROR_RATE)
 
 
 def items_of(metric: str) -> int | None:
-    """Accuracy counts 50 test items; nobody knows how many the error rate counts."""
+    """Number of test items of a metric: 50 for accuracy, unknown for the error rate."""
     return 50 if metric == "accuracy" else None
 
 
 def run(seed: int, value: float | None = 0.5, steps: float | None = 20.0, **parts: Any) -> RunResult:
-    """A run of 40 updates, a tenth of a second each, that reached the target after so many, if it did."""
+    """A run of 40 updates, a tenth of a second each, that reached the target after ``steps``; None is a miss."""
     values = {} if value is None else {"accuracy": value, "error_rate": 1 - value}
     at = 40.0 if steps is None else steps
     usual = RunResult(
@@ -82,7 +82,7 @@ def test_mean_spread_and_interval_are_those_of_students_t(values: list[float]) -
         assert got.ci95 == pytest.approx((max(low, 0), min(high, 1)), rel=1e-6, abs=1e-6)
 
 
-def test_a_run_that_explodes_counts_as_one_without_skill_in_score_and_in_validation() -> None:
+def test_a_run_that_explodes_counts_as_no_skill_in_score_and_validation() -> None:
     """Hand computation: score (.8 + .1) / 2 and validation (.7 + .1) / 2; the value is the measured one."""
     got = pooled(run(0, 0.8, valid_value=0.7), run(1, -8.8e18, valid_value=-8e18))
     assert got.score == pytest.approx(0.45)
@@ -132,7 +132,7 @@ def test_repeating_seeds_changes_nothing_but_their_number(values: list[float], t
     assert pool(got.results, METRICS, items_of) == pooled(*(run(seed, v) for seed, v in enumerate(values)))
 
 
-def test_of_runs_of_one_seed_the_first_counts_that_was_alone_on_its_machine() -> None:
+def test_the_first_run_of_a_seed_that_was_alone_on_its_machine_counts() -> None:
     busy, alone, later = (run(0, run_id=name, contended=name == "busy") for name in ("busy", "alone", "later"))
     assert [r.run_id for r in evidence(busy, alone, later).results] == ["alone"]
     assert [r.run_id for r in evidence(later, busy).results] == ["later"]
@@ -149,7 +149,7 @@ def test_of_runs_of_one_seed_the_first_counts_that_was_alone_on_its_machine() ->
         ({"run_id": "again"}, False),
     ],
 )
-def test_a_seed_conflicts_that_a_machine_gave_different_numbers_of(other: dict[str, Any], conflicts: bool) -> None:
+def test_a_seed_with_different_numbers_from_one_machine_conflicts(other: dict[str, Any], conflicts: bool) -> None:
     got = evidence(run(3), run(4), replace(run(4), **other))
     assert got.conflicting_seeds == ([4] if conflicts else [])
     assert got.results[1].value == 0.5, "nothing is averaged away"
@@ -158,14 +158,16 @@ def test_a_seed_conflicts_that_a_machine_gave_different_numbers_of(other: dict[s
 @pytest.mark.parametrize(
     ("runs", "conflicts"),
     [
-        (["a .5 alone", "b .5 alone", "b .6 alone"], True),  # beside another machine's, which counts
-        (["a .5 busy", "b .5 alone", "a .6 alone"], True),  # beside one that counted once
+        (["a .5 alone", "b .5 alone", "b .6 alone"], True),  # the run of another machine counts
+        (["a .5 busy", "b .5 alone", "a .6 alone"], True),  # the busy run of this machine counted at first
         (["a .5 alone", "b .6 alone", "c .7 alone"], False),
         (["a .5 alone", "b .6 alone", "b .6 busy", "a .5 alone"], False),
     ],
 )
 @pytest.mark.parametrize("stored", [False, True])
-def test_a_machine_that_does_not_count_may_disagree_with_itself(runs: list[str], conflicts: bool, stored: bool) -> None:
+def test_different_numbers_of_one_machine_conflict_even_if_it_does_not_count(
+    runs: list[str], conflicts: bool, stored: bool
+) -> None:
     got = Evidence()
     for machine, value, how in map(str.split, runs):
         got = got.and_also(run(4, float(value), machine=machine, contended=how == "busy"))
@@ -186,19 +188,19 @@ def test_a_diverged_run_is_worth_no_skill_and_its_value_counts_for_nothing() -> 
     assert got.valid_value == pytest.approx(0.84)
 
 
-def test_where_all_diverged_there_is_no_score() -> None:
+def test_an_entry_whose_runs_all_diverged_has_no_score() -> None:
     got = pooled(run(0, None, None, diverged=True), run(1, 0.3, None, diverged=True))
     assert (got.value, got.values, got.score, got.valid_value) == (None, {}, None, None)
     assert (got.n_seeds, got.n_diverged) == (2, 2)
 
 
-def test_a_run_of_before_no_skill_was_kept_has_no_score_once_one_diverged() -> None:
+def test_older_runs_without_a_level_of_no_skill_have_no_score_if_one_diverged() -> None:
     whole = pooled(run(0, 0.8, no_skill=None), run(1, 0.6, no_skill=None))
     assert whole.score == pytest.approx(0.7)
     assert pooled(run(0, 0.8, no_skill=None), run(1, diverged=True, no_skill=None)).score is None
 
 
-def test_a_miss_is_known_to_take_longer_and_not_how_long() -> None:
+def test_a_miss_takes_longer_than_it_was_watched() -> None:
     got = pooled(run(0, steps=10.0), run(1, steps=14.0), run(2, steps=None))
     assert (got.steps.median, got.steps.reached, got.steps.ci95) == (14.0, 2, None)
     assert [time for time, _ in got.steps.left] == [10.0, 14.0, 40.0]
@@ -213,7 +215,7 @@ def test_a_run_without_the_boards_target_has_no_time() -> None:
     assert (got.steps.median, got.steps.reached, got.steps.left) == (None, 0, [])
 
 
-def test_seconds_are_of_the_hardware_with_the_most_seeds_and_of_those_that_were_alone() -> None:
+def test_seconds_count_runs_alone_on_the_hardware_with_the_most_seeds() -> None:
     runs = [run(0, hardware="A"), run(1, hardware="B"), run(2, steps=30.0, hardware="B"), run(3, contended=True)]
     got = pooled(*runs)
     assert (got.hardware, got.contended, got.seconds.reached, got.seconds.median) == ("B", 1, 2, 2.5)
@@ -223,13 +225,13 @@ def test_seconds_are_of_the_hardware_with_the_most_seeds_and_of_those_that_were_
     assert pooled(run(0, contended=True)).seconds.left == []
 
 
-def test_nothing_pooled_is_nothing_known() -> None:
+def test_an_entry_without_runs_has_no_values() -> None:
     got = pooled()
     assert (got.n_seeds, got.n_diverged, got.diverged_ci95, got.value, got.score) == (0, 0, None, None, None)
     assert (got.steps.median, got.steps.reached, got.hardware, got.kernel) == (None, 0, None, None)
 
 
-def test_what_is_stored_as_json_comes_back() -> None:
+def test_a_pooled_entry_comes_back_from_its_stored_json() -> None:
     for got in (pooled(*(run(seed, 0.1 * seed, 10.0 + seed) for seed in range(7))), pooled(run(0, None, None))):
         assert asdict(stored_pooled(json.loads(json.dumps(asdict(got))))) == asdict(got)
 
@@ -240,10 +242,10 @@ def test_what_is_stored_as_json_comes_back() -> None:
         ([], None),
         ([None, None], None),
         (["fused", "fused"], "fused"),
-        (["reference", None], "reference"),  # of a run from before it was kept nothing is known
+        (["reference", None], "reference"),  # older runs have no record of their kernel
         (["fused", "reference"], "mixed"),
         (["fused reference"], "mixed"),  # two recurrent networks in one model
     ],
 )
-def test_the_kernel_of_runs_is_the_one_that_all_had(runs: list[str | None], kernel: str | None) -> None:
+def test_runs_of_different_kernels_make_a_mixed_entry(runs: list[str | None], kernel: str | None) -> None:
     assert kernel_of(runs) == kernel

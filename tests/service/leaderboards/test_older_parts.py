@@ -1,4 +1,6 @@
-"""A board ranks entries of one code of what they share: their task, and a model, an optimizer, a method of one name."""
+"""A board ranks only entries whose shared parts have one code: the task, and models, optimizers and methods of one
+name.
+"""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +22,7 @@ PARTS = {"task": "t1", "model": "m1", "optimizer": "o1"}
 
 
 def trained(db: Database, method: str, value: float, parts: Mapping[str, Any] | None, **spec: Any) -> str:
-    """The fingerprint of an experiment whose run had this code."""
+    """Store an ended experiment whose run had this code; return its fingerprint."""
     experiment = submitted(db, method, **spec)
     lease = claimed(db).lease
     told = None if parts is None else {"version": "0.1.0", "commit": None, "dirty": None, "parts": dict(parts)}
@@ -66,7 +68,7 @@ def test_an_entry_that_is_trained_again_is_back(client: TestClient, db: Database
     assert board(client)["set_aside"] is None
 
 
-def test_parts_of_other_names_say_nothing_of_each_other(client: TestClient, db: Database) -> None:
+def test_parts_of_different_names_do_not_set_each_other_aside(client: TestClient, db: Database) -> None:
     """Two methods, two optimizers and two cells have code of their own."""
     trained(db, "layer_norm", 0.5, of("layer_norm"))
     adam = {"optimizer": {"name": "adam"}}
@@ -82,7 +84,7 @@ def test_settings_of_one_method_have_one_code(client: TestClient, db: Database) 
     assert board(client)["set_aside"]["detail"] == "1 entry of an older method is set aside; submit it again."
 
 
-def test_entries_that_do_not_tell_their_code_stay_ranked_beside_one_that_does(client: TestClient, db: Database) -> None:
+def test_entries_without_digests_of_their_code_stay_ranked(client: TestClient, db: Database) -> None:
     trained(db, "layer_norm", 0.5, None)
     trained(db, "none", 0.9, None)
     assert [row[:2] for row in shown(client)] == [("none", 1), ("layer_norm", 2)]
@@ -91,7 +93,7 @@ def test_entries_that_do_not_tell_their_code_stay_ranked_beside_one_that_does(cl
     assert board(client)["set_aside"] is None
 
 
-def test_a_file_has_what_the_answer_has(client: TestClient, db: Database) -> None:
+def test_an_exported_board_leaves_out_older_entries_as_the_answer_does(client: TestClient, db: Database) -> None:
     trained(db, "none", 0.9, of("none"))
     trained(db, "layer_norm", 0.4, of("layer_norm", task="t2"))
 
@@ -115,7 +117,7 @@ def test_an_older_entry_is_compared_with_nothing(client: TestClient, db: Databas
     assert (page.status_code, wrong in page.text) == (422, True)
 
 
-def test_it_leaves_the_board_of_all_tasks(client: TestClient, db: Database) -> None:
+def test_an_older_entry_leaves_the_board_of_all_tasks(client: TestClient, db: Database) -> None:
     trained(db, "none", 0.9, of("none"))
     trained(db, "layer_norm", 0.4, of("layer_norm", task="t2"))
     found = client.get("/v1/leaderboards/overall", params={"profile": "smoke"}).json()
@@ -124,7 +126,7 @@ def test_it_leaves_the_board_of_all_tasks(client: TestClient, db: Database) -> N
     assert 'href="/methods/none"' not in page
 
 
-def test_a_board_of_a_moment_has_the_parts_of_then(client: TestClient, db: Database) -> None:
+def test_a_board_of_an_earlier_time_has_the_parts_of_that_time(client: TestClient, db: Database) -> None:
     trained(db, "none", 0.9, of("none"))
     trained(db, "layer_norm", 0.4, of("layer_norm"))
     with db.snapshot() as session:
@@ -134,7 +136,7 @@ def test_a_board_of_a_moment_has_the_parts_of_then(client: TestClient, db: Datab
     assert [row[:2] for row in shown(client)] == [("layer_norm", 1)]
 
 
-def test_the_page_says_how_many_are_set_aside_and_shows_them(client: TestClient, db: Database) -> None:
+def test_the_page_counts_and_shows_entries_that_are_set_aside(client: TestClient, db: Database) -> None:
     trained(db, "none", 0.9, of("none"))
     trained(db, "layer_norm", 0.4, of("layer_norm", task="t2"))
     page = client.get("/boards/permuted_digits", params={"profile": "smoke"}).text
@@ -167,7 +169,7 @@ def test_after_an_undo_the_runs_of_the_present_code_count_again(client: TestClie
     ]
 
 
-def test_after_an_undo_of_a_task_what_was_set_aside_is_back(client: TestClient, db: Database) -> None:
+def test_entries_that_were_set_aside_are_back_after_an_undo_of_their_task(client: TestClient, db: Database) -> None:
     none = trained(db, "none", 0.7, now("none"))
     layer_norm = trained(db, "layer_norm", 0.5, now("layer_norm"))
     trained(db, "layer_norm", 0.9, {**now("layer_norm"), "task": "edited"})
@@ -178,7 +180,7 @@ def test_after_an_undo_of_a_task_what_was_set_aside_is_back(client: TestClient, 
     assert {one["method"] for one in found["methods"]} == {"none", "layer_norm"}
 
 
-def test_an_entry_of_an_undone_edit_alone_is_set_aside(client: TestClient, db: Database) -> None:
+def test_an_entry_with_runs_only_of_an_undone_edit_is_set_aside(client: TestClient, db: Database) -> None:
     trained(db, "none", 0.7, now("none"))
     trained(db, "layer_norm", 0.9, {**now("layer_norm"), "task": "edited"})
     assert shown(client) == [("none", 1, 0.7, [])]

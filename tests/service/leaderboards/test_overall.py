@@ -28,7 +28,9 @@ def overall(client: TestClient, **query: str) -> dict[str, Any]:
 
 @pytest.fixture
 def two_tasks(db: Database) -> None:
-    """Layer norm is twice as fast on one, none four thirds on the other; RMS norm was tried on one, and misses it."""
+    """Layer norm is twice as fast on one task, ``none`` 4/3 times as fast on the other. RMS norm was tried on one task,
+    and misses the target.
+    """
     result(db, "layer_norm", [0.8, 0.8], [10, 10])
     result(db, "none", [0.8, 0.8], [20, 20])
     result(db, "rms_norm", [0.8, 0.8], [None, None])
@@ -55,7 +57,7 @@ def test_methods_are_ordered_by_the_area_beneath_their_profiles(client: TestClie
 
 
 @pytest.mark.usefixtures("two_tasks")
-def test_tasks_that_say_nothing_are_named_with_the_reason(client: TestClient, db: Database) -> None:
+def test_tasks_that_do_not_count_are_named_with_the_reason(client: TestClient, db: Database) -> None:
     result(db, "none", [3.0], [None], task={"name": "char_lm", "profile": "smoke"})
     got = overall(client)
     left_out = {one["task"]: one["reason"] for one in got["left_out"]}
@@ -66,7 +68,7 @@ def test_tasks_that_say_nothing_are_named_with_the_reason(client: TestClient, db
     assert got["flips"] == []
 
 
-def test_default_specs_alone_count(client: TestClient, db: Database) -> None:
+def test_only_default_specs_count(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.8], [20])
     result(db, "layer_norm", [0.8], [5], model={"hidden_size": 32})
     result(db, "layer_norm", [0.8], [5], norm={"method": "layer_norm", "gain_init": 0.5})
@@ -74,7 +76,7 @@ def test_default_specs_alone_count(client: TestClient, db: Database) -> None:
 
 
 def test_entries_of_other_data_are_of_another_problem_and_count_for_nothing(client: TestClient, db: Database) -> None:
-    """Their specs depart from the profile in nothing; the checksums of their data do, as those of a later release."""
+    """The specs agree with the profile; the checksums of the data differ, as those of a later release would."""
     result(db, "none", [0.8], [20])
     fastest = result(db, "layer_norm", [0.8], [5])
     with db.transaction() as session:
@@ -84,13 +86,13 @@ def test_entries_of_other_data_are_of_another_problem_and_count_for_nothing(clie
     assert [(one["method"], one["area"]) for one in got["methods"]] == [("none", 1.0)]
 
 
-def test_another_profile_has_its_own(client: TestClient, db: Database) -> None:
+def test_each_profile_has_its_own_ranking_over_all_tasks(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.8], [20])
     got = overall(client, profile="small")
     assert (got["profile"], got["methods"], got["tasks"]) == ("small", [], [])
 
 
-def test_seconds_are_those_of_the_hardware_of_most(client: TestClient, db: Database) -> None:
+def test_seconds_count_only_on_the_hardware_of_most_methods(client: TestClient, db: Database) -> None:
     for method, cpu, seconds in (("none", "EPYC", 4.0), ("layer_norm", "EPYC", 2.0), ("rms_norm", "Xeon", 1.0)):
         submitted(db, method)
         lease = claimed(db).lease
@@ -108,7 +110,7 @@ def test_seconds_are_those_of_the_hardware_of_most(client: TestClient, db: Datab
     assert [m["rank"] for m in overall(client)["methods"]] == [1, 1, 1], "in updates they are alike"
 
 
-def test_what_is_kept_is_made_anew_after_a_run(client: TestClient, db: Database) -> None:
+def test_the_cached_ranking_is_made_anew_after_a_run(client: TestClient, db: Database) -> None:
     assert overall(client)["methods"] == []
     result(db, "layer_norm", [0.8], [20])
     assert [method["method"] for method in overall(client)["methods"]] == ["layer_norm"]

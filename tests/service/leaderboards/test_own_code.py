@@ -20,7 +20,7 @@ def code(norm: str) -> dict[str, Any]:
 
 
 def trained(db: Database, seed: int, value: float, norm: str | None) -> str:
-    """The id of an experiment whose run has ended, with a method whose code has this digest."""
+    """Store an ended run with a method whose code has this digest; return the id of its experiment."""
     experiment = submitted(db, "layer_norm", seeds=[seed])
     lease = claimed(db).lease
     begun(db, lease, code=None if norm is None else code(norm))
@@ -50,7 +50,7 @@ def test_runs_of_older_code_are_set_aside_and_counted(client: TestClient, db: Da
     assert client.get(f"/v1/experiments/{second}").json()["runs"][0]["of_older_code"] is False
 
 
-def test_all_code_is_shown_when_asked_for_and_the_older_has_no_rank(client: TestClient, db: Database) -> None:
+def test_older_code_is_shown_on_request_and_has_no_rank(client: TestClient, db: Database) -> None:
     older = [trained(db, 0, 0.95, "a"), trained(db, 1, 0.9, "b")]
     present = trained(db, 0, 0.5, "c")
     shown = client.get(BOARD, params={"profile": "smoke", "code": "all"}).json()["entries"]
@@ -71,7 +71,7 @@ def test_code_that_comes_back_brings_its_runs_back(db: Database) -> None:
     assert (entry_of(db).n_runs, entry_of(db).n_older) == (2, 1)
 
 
-def test_runs_of_before_are_pooled_together_until_one_tells_its_code(client: TestClient, db: Database) -> None:
+def test_runs_without_digests_of_their_code_are_pooled_until_a_run_has_one(client: TestClient, db: Database) -> None:
     for seed in (0, 1, 2):
         trained(db, seed, 0.3, None)
     assert (entry_of(db).n_runs, entry_of(db).n_older, entry_of(db).code) == (3, 0, None)
@@ -81,7 +81,7 @@ def test_runs_of_before_are_pooled_together_until_one_tells_its_code(client: Tes
 
 
 def test_a_run_of_older_code_that_ends_last_is_set_aside(db: Database) -> None:
-    """The code of a run is that of its start: a long run of the code before may end after a short one of the next."""
+    """A run has the code of its start, so a long run of older code may end after a short run of newer code."""
     submitted(db, "layer_norm", seeds=[0])
     old = claimed(db).lease
     begun(db, old, code=code("a"))
@@ -91,19 +91,19 @@ def test_a_run_of_older_code_that_ends_last_is_set_aside(db: Database) -> None:
     assert (entry_of(db).n_runs, entry_of(db).n_older) == (1, 1)
 
 
-def test_a_run_that_began_anew_by_newer_code_is_newer_than_one_that_was_claimed_after_its_first_attempt(
+def test_a_run_that_began_anew_counts_from_its_new_beginning(
     db: Database,
 ) -> None:
     submitted(db, "layer_norm", seeds=[0])
     first = claimed(db).lease
     begun(db, first, code=code("a"))
     trained(db, 1, 0.2, "a")
-    begun(db, first, code=code("b"))  # interrupted, edited, from the beginning
+    begun(db, first, code=code("b"))  # interrupted; then the code was edited, and the run begins anew
     finished(db, first, value=0.9)
     assert values_of(db) == [(0, 0.9)]
 
 
-def test_a_run_that_resumes_keeps_the_moment_of_its_code(db: Database) -> None:
+def test_a_run_that_resumes_keeps_the_time_of_its_code(db: Database) -> None:
     submitted(db, "layer_norm", seeds=[0])
     old = claimed(db).lease
     begun(db, old, code=code("a"))
@@ -113,14 +113,14 @@ def test_a_run_that_resumes_keeps_the_moment_of_its_code(db: Database) -> None:
     assert values_of(db) == [(1, 0.9)]
 
 
-def test_a_board_of_a_moment_has_the_code_of_that_moment_alone(client: TestClient) -> None:
+def test_all_code_cannot_be_asked_of_a_board_of_an_earlier_time(client: TestClient) -> None:
     answer = client.get(BOARD, params={"code": "all", "as_of": "2026-01-01T00:00:00Z"})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["loc"] == ["code"]
 
 
 @pytest.mark.parametrize("codes", ["aab", "aba", "abb", "abab", [None, "a", "a"], ["a", None, "b"]])
-def test_pooling_anew_gives_what_adding_gave(db: Database, codes: list[str | None]) -> None:
+def test_pooling_anew_gives_the_same_entry_as_adding_runs(db: Database, codes: list[str | None]) -> None:
     for seed, norm in enumerate(codes):
         trained(db, seed, 0.1 * seed, norm)
 
@@ -143,7 +143,7 @@ def test_a_board_has_another_version_after_each_run(db: Database) -> None:
     assert len(seen) == 5
 
 
-def test_a_board_of_a_moment_pools_the_code_of_then(client: TestClient, db: Database) -> None:
+def test_a_board_of_an_earlier_time_pools_the_code_of_that_time(client: TestClient, db: Database) -> None:
     trained(db, 0, 0.2, "a")
     with db.snapshot() as session:
         moment = session.query(Run).one().finished_at
@@ -153,7 +153,7 @@ def test_a_board_of_a_moment_pools_the_code_of_then(client: TestClient, db: Data
     assert [entry["score"] for entry in then] == [0.2]
 
 
-def test_the_page_of_a_board_says_how_many_are_set_aside_and_shows_them(client: TestClient, db: Database) -> None:
+def test_the_page_of_a_board_counts_and_shows_older_code(client: TestClient, db: Database) -> None:
     trained(db, 0, 0.2, "a")
     trained(db, 0, 0.9, "b")
     page = client.get("/boards/permuted_digits?profile=smoke").text
@@ -163,7 +163,7 @@ def test_the_page_of_a_board_says_how_many_are_set_aside_and_shows_them(client: 
     assert "<strong>Of older code</strong>" in every
 
 
-def test_a_worker_that_cannot_read_the_spec_loses_no_run_and_leaves_the_entry_to_others(db: Database) -> None:
+def test_a_worker_that_cannot_read_the_spec_loses_no_run(db: Database) -> None:
     """A worker that started before the options were edited cannot read the spec, while the API can."""
     trained(db, 0, 0.2, "a")
     experiment = submitted(db, "layer_norm", seeds=[1])

@@ -1,4 +1,4 @@
-"""The papers' numbers stand beside entries of the problem that they were measured on, and count for nothing."""
+"""Numbers of papers are shown beside entries of the same problem, and are in no statistic."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def of_papers(got: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in got["entries"] if entry["source"] == "published"]
 
 
-def test_they_are_ranked_among_the_measured_ones_which_they_do_not_move(client: TestClient, db: Database) -> None:
+def test_published_results_are_ranked_and_do_not_move_measured_entries(client: TestClient, db: Database) -> None:
     measured(db, spec("permuted_mnist"), 0.93)
     measured(db, spec("permuted_mnist", method="none"), 0.89)
     plain = board(client, "permuted_mnist", "paper")["entries"]
@@ -66,7 +66,7 @@ def test_they_are_ranked_among_the_measured_ones_which_they_do_not_move(client: 
     assert (best["value"]["std"], best["value"]["ci95"], best["speedup"]) == (None, None, None)
 
 
-def test_of_a_board_without_entries_the_papers_have_all_first_ranks(client: TestClient) -> None:
+def test_published_results_all_have_rank_1_on_a_board_without_entries(client: TestClient) -> None:
     got = board(client, "permuted_mnist", "paper", published=True)["entries"]
     assert [(e["value"]["mean"], e["model"], e["method"]) for e in got] == TABLE_1
     assert {e["rank"] for e in got} == {1}
@@ -97,7 +97,7 @@ def test_a_paper_that_gives_several_metrics_of_a_model_shows_them_all(
     ]
 
 
-def test_what_a_paper_has_of_validation_data_alone_is_shown_without_a_rank(client: TestClient, db: Database) -> None:
+def test_published_results_of_validation_data_are_shown_without_a_rank(client: TestClient, db: Database) -> None:
     measured(db, spec("attentive_reader", method="none"), 0.48, "error_rate")
     first, *papers = board(client, "attentive_reader", "paper", published=True)["entries"]
     assert (first["rank"], first["source"], first["split"]) == (1, "measured", "test")
@@ -113,7 +113,7 @@ def test_what_a_paper_has_of_validation_data_alone_is_shown_without_a_rank(clien
     }
 
 
-def test_what_lacks_the_boards_metric_is_shown_without_a_rank(client: TestClient) -> None:
+def test_published_results_without_the_boards_metric_are_shown_without_a_rank(client: TestClient) -> None:
     """LN Table 2 has rows of Vendrov et al. without recall at 5."""
     entries = of_papers(board(client, "order_embedding", "paper", published=True))
     unranked = {e["model"]: e["values"]["image_r1"]["mean"] for e in entries if e["rank"] is None}
@@ -122,7 +122,7 @@ def test_what_lacks_the_boards_metric_is_shown_without_a_rank(client: TestClient
 
 
 @pytest.mark.parametrize("rank_by", ["steps_to_target", "seconds_to_target"])
-def test_where_times_rank_the_papers_say_nothing_and_come_last(client: TestClient, db: Database, rank_by: str) -> None:
+def test_published_results_come_last_on_boards_ranked_by_time(client: TestClient, db: Database, rank_by: str) -> None:
     measured(db, spec("permuted_mnist"), 0.93)
     got = board(client, "permuted_mnist", "paper", published=True, rank_by=rank_by)["entries"]
     assert [(e["rank"], e["source"]) for e in got] == [(1, "measured"), *[(None, "published")] * len(TABLE_1)]
@@ -130,11 +130,11 @@ def test_where_times_rank_the_papers_say_nothing_and_come_last(client: TestClien
 
 @pytest.mark.parametrize("task", ["permuted_mnist", "char_lm"])
 @pytest.mark.parametrize("profile", ["small", "smoke"])
-def test_they_say_nothing_of_our_smaller_profiles(client: TestClient, task: str, profile: str) -> None:
+def test_boards_of_smaller_profiles_have_no_published_results(client: TestClient, task: str, profile: str) -> None:
     assert of_papers(board(client, task, profile, published=True)) == []
 
 
-def test_another_permutation_is_none_of_the_papers(client: TestClient, db: Database) -> None:
+def test_a_board_of_another_permutation_has_no_published_results(client: TestClient, db: Database) -> None:
     measured(db, spec("permuted_mnist", permutation_seed=3), 0.93)
     other = board(client, "permuted_mnist", "paper")["problems"][1]["id"]
     got = board(client, "permuted_mnist", "paper", problem=other, published=True)
@@ -163,10 +163,8 @@ def test_each_corpus_has_the_table_that_was_measured_on_it(client: TestClient, d
     }
 
 
-def test_other_works_models_are_shown_whether_or_not_a_method_of_ours_describes_them(
-    client: TestClient, db: Database
-) -> None:
-    """But for Graves's 1.26, which is of another split of the Penn Treebank."""
+def test_quoted_models_are_shown_even_if_no_method_of_ours_describes_them(client: TestClient, db: Database) -> None:
+    """All but Graves's 1.26, which was measured on another split of the Penn Treebank."""
     measured(db, spec("char_lm", method="none"), 1.24, "bits_per_char")
     got = board(client, "char_lm", "paper", published=True)["entries"]
     papers = [e for e in got if e["source"] == "published"]
@@ -190,9 +188,7 @@ def test_a_model_that_no_method_describes_is_no_baseline(client: TestClient, db:
     assert [e["source"] for e in got].count("published") == len(TABLE_2)
 
 
-def test_the_authors_permuted_mnist_stands_beside_the_index_map_of_their_code_too(
-    client: TestClient, db: Database
-) -> None:
+def test_results_of_the_authors_are_on_the_board_of_their_index_map_as_well(client: TestClient, db: Database) -> None:
     measured(db, spec("permuted_mnist", legacy_index_map=True), 0.93)
     _, legacy = board(client, "permuted_mnist", "paper")["problems"]
     assert legacy["title"] == "legacy_index_map true"
@@ -216,7 +212,7 @@ def test_the_title_of_a_papers_problem_says_how_it_differs(client: TestClient, d
     assert text8["title"] == "corpus text8, sequence_length 180, valid_chars 1800000"
 
 
-def test_every_number_that_can_be_ranked_names_a_problem_there_is(client: TestClient) -> None:
+def test_every_published_number_with_a_rank_names_a_problem_that_exists(client: TestClient) -> None:
     """The task of each number exists, and its options resolve."""
     for task in client.get("/v1/tasks").json()["items"]:
         if task["kind"] == "training":

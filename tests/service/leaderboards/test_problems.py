@@ -22,7 +22,7 @@ def permuted(seed: int) -> dict[str, Any]:
     return {"name": "permuted_digits", "profile": "smoke", "permutation_seed": seed}
 
 
-def test_another_permutation_is_another_problem_with_a_board_of_its_own(client: TestClient, db: Database) -> None:
+def test_another_permutation_is_another_problem_with_its_own_board(client: TestClient, db: Database) -> None:
     own = result(db, "layer_norm", [0.8], [10])
     other = result(db, "layer_norm", [0.9], [10], task=permuted(7))
     result(db, "none", [0.5], [10], task=permuted(7))
@@ -45,7 +45,7 @@ def test_another_permutation_is_another_problem_with_a_board_of_its_own(client: 
     }
 
 
-def test_what_pictures_show_makes_no_other_problem() -> None:
+def test_the_text_that_pictures_show_does_not_change_the_problem() -> None:
     tasks = [resolve({"task": {"name": "handwriting", "text": text}}).task for text in ("one", "two")]
     ours, theirs = (problem_of(task) for task in tasks)  # type: ignore[arg-type]
     assert ours == theirs == own_problem("handwriting", "small")
@@ -69,9 +69,7 @@ def test_an_experiment_says_which_board_it_is_on(client: TestClient, db: Databas
 
 
 @SQLITE
-def test_a_problem_that_a_board_does_not_have_is_refused_with_those_that_it_has(
-    client: TestClient, db: Database
-) -> None:
+def test_an_unknown_problem_is_refused_with_the_problems_of_the_board(client: TestClient, db: Database) -> None:
     result(db, "none", [0.5], [10], task=permuted(7))
     known = [problem["id"] for problem in board(client)["problems"]]
     answer = client.get("/v1/leaderboards/permuted_digits", params={"profile": "smoke", "problem": "a" * 16})
@@ -83,7 +81,9 @@ def test_a_problem_that_a_board_does_not_have_is_refused_with_those_that_it_has(
     assert answer.status_code == 422, "it is a problem of another profile"
 
 
-def test_other_text_in_a_file_of_one_name_is_another_problem(client: TestClient, db: Database, tmp_path: Path) -> None:
+def test_another_text_in_a_file_of_the_same_name_is_another_problem(
+    client: TestClient, db: Database, tmp_path: Path
+) -> None:
     written = {"task": {"name": "char_lm", "profile": "smoke", "corpus": "file", "file": "mine.txt"}}
     problems = set()
     for n, text in enumerate(("ab" * 3000, "ba" * 3000)):
@@ -106,7 +106,7 @@ def test_other_text_in_a_file_of_one_name_is_another_problem(client: TestClient,
 def test_other_data_under_the_same_options_is_another_problem(
     client: TestClient, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another version of Python has another documentation, and so another problem."""
+    """The documentation of another version of Python is another data set, and so another problem."""
     written = {"task": {"name": "char_lm", "profile": "smoke"}}
     own = measured(db, written, 3.0, "bits_per_char")
     with db.transaction() as session:
@@ -135,7 +135,7 @@ def test_other_data_under_the_same_options_is_another_problem(
     ],
     ids=["text8_prefix", "cifar10_subset"],
 )
-def test_a_problem_on_a_part_of_a_data_set_says_that_it_compares_with_nothing_published(
+def test_a_problem_on_part_of_a_data_set_says_that_nothing_published_compares(
     client: TestClient, db: Database, options: dict[str, Any], dataset: str, metric: str
 ) -> None:
     measured(db, {"task": options}, 1.5, metric)
@@ -172,7 +172,7 @@ def _entry_on(problem: str | None, options: dict[str, Any], like: Entry) -> Entr
 
 
 def test_a_problem_is_listed_once_though_an_option_was_added_since(client: TestClient, db: Database) -> None:
-    """Entries that were pooled before have one option less."""
+    """Entries that were pooled before the option was added lack this option."""
     own = result(db, "none", [0.5], [10])
     with db.transaction() as session:
         like = session.get_one(Entry, own)

@@ -24,7 +24,7 @@ def by_method(got: dict[str, Any], *fields: str) -> dict[str, tuple[Any, ...]]:
     return {entry["method"]: tuple(entry[field] for field in fields) for entry in got["entries"]}
 
 
-def test_what_cannot_be_told_apart_is_tied(client: TestClient, db: Database) -> None:
+def test_entries_without_a_sure_difference_are_tied(client: TestClient, db: Database) -> None:
     scattered = [CLOSE[k] for k in (3, 0, 4, 1, 2)]
     result(db, "layer_norm", CLOSE, STEPS)
     result(db, "rms_norm", [v + 0.001 for v in scattered], STEPS)
@@ -36,7 +36,7 @@ def test_what_cannot_be_told_apart_is_tied(client: TestClient, db: Database) -> 
     }
 
 
-def test_times_are_tied_as_well_and_misses_known_to_be_slower(client: TestClient, db: Database) -> None:
+def test_times_without_a_sure_difference_are_tied_and_misses_are_slower(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", CLOSE, STEPS)
     result(db, "rms_norm", CLOSE, [STEPS[k] + 1 for k in (3, 0, 4, 1, 2)])
     result(db, "none", CLOSE, [None] * SEEDS)
@@ -60,8 +60,8 @@ def test_times_are_tied_as_well_and_misses_known_to_be_slower(client: TestClient
     )
 
 
-def test_who_survives_divergence_wins_nothing(client: TestClient, db: Database) -> None:
-    """A mean of three good seeds beside two that diverged is worth less than five seeds that are nearly as good."""
+def test_an_entry_with_diverged_seeds_does_not_win_by_its_converged_seeds(client: TestClient, db: Database) -> None:
+    """Three good seeds and two diverged seeds have a lower score than five seeds that are nearly as good."""
     result(db, "none", [0.90, 0.91, 0.92, None, None], [10, 10, 10, None, None])
     result(db, "layer_norm", [0.80, 0.81, 0.82, 0.83, 0.84], STEPS)
     got = by_method(board(client), "rank", "n_diverged", "score")
@@ -95,7 +95,7 @@ def test_no_interval_of_an_accuracy_is_impossible_or_of_no_width(client: TestCli
             assert (value["std"], value["ci95"]) == (0, pytest.approx([0.65 - 1 / 600, 0.65 + 1 / 600]))
 
 
-def test_one_entry_a_method_is_chosen_by_validation(client: TestClient, db: Database) -> None:
+def test_the_best_entry_of_each_method_is_chosen_by_validation(client: TestClient, db: Database) -> None:
     for gain, valid, test in ((1.0, 0.7, 0.9), (0.5, 0.8, 0.6), (0.1, 0.75, 0.95)):
         experiment = submitted(db, norm={"method": "layer_norm", "gain_init": gain})
         ended(db, experiment, {"value": test, "valid_value": valid})
@@ -119,7 +119,7 @@ def trained_on(db: Database, method: str, cpu: str, value: float, steps: int, se
     return lease.run_id
 
 
-def test_seconds_are_ranked_on_one_hardware_alone(client: TestClient, db: Database) -> None:
+def test_seconds_are_ranked_only_on_one_hardware(client: TestClient, db: Database) -> None:
     trained_on(db, "none", "EPYC", 0.7, 10, 4.0)
     trained_on(db, "layer_norm", "EPYC", 0.7, 10, 2.0)
     trained_on(db, "rms_norm", "Xeon", 0.7, 10, 1.0)
@@ -134,7 +134,7 @@ def test_seconds_are_ranked_on_one_hardware_alone(client: TestClient, db: Databa
     assert by_method(board(client, rank_by="steps_to_target"), "rank")["rms_norm"] == (1,), "steps compare everywhere"
 
 
-def test_a_seed_with_two_results_on_one_machine_is_told(client: TestClient, db: Database) -> None:
+def test_a_seed_with_two_results_on_one_machine_is_reported(client: TestClient, db: Database) -> None:
     trained_on(db, "layer_norm", "EPYC", 0.7, 10, 4.0, seed=3)
     trained_on(db, "layer_norm", "EPYC", 0.6, 10, 4.0, seed=3)
     trained_on(db, "layer_norm", "Xeon", 0.5, 10, 4.0, seed=3)
@@ -142,7 +142,7 @@ def test_a_seed_with_two_results_on_one_machine_is_told(client: TestClient, db: 
     assert (entry["conflicting_seeds"], entry["n_runs"], entry["value"]["mean"]) == ([3], 3, 0.7)
 
 
-def test_a_board_of_a_moment_has_what_had_ended_then(client: TestClient, db: Database) -> None:
+def test_a_board_of_an_earlier_time_has_the_runs_that_had_ended_by_then(client: TestClient, db: Database) -> None:
     first = trained_on(db, "layer_norm", "EPYC", 0.7, 10, 4.0)
     between = run_of(db, first).finished_at
     assert between is not None
@@ -157,13 +157,13 @@ def test_a_board_of_a_moment_has_what_had_ended_then(client: TestClient, db: Dat
 
 
 @pytest.mark.parametrize("moment", ["soon", "2026-11-25T12:00:00"])
-def test_a_moment_has_a_time_zone(shared_client: TestClient, moment: str) -> None:
+def test_as_of_without_a_time_zone_is_refused(shared_client: TestClient, moment: str) -> None:
     answer = shared_client.get("/v1/leaderboards/permuted_digits", params={"as_of": moment})
     assert answer.status_code == 422
     assert [error["loc"] for error in answer.json()["errors"]] == [["as_of"]]
 
 
-def test_no_board_is_known_of_the_future(shared_client: TestClient) -> None:
+def test_a_board_of_the_future_is_refused(shared_client: TestClient) -> None:
     tomorrow = (utc_now() + timedelta(days=1)).isoformat()
     answer = shared_client.get("/v1/leaderboards/permuted_digits", params={"as_of": tomorrow})
     assert answer.status_code == 422
@@ -180,9 +180,7 @@ def test_a_board_shows_each_run_as_soon_as_it_has_ended(client: TestClient, db: 
         assert board(client)["entries"] == [entry]
 
 
-def test_a_board_of_equal_entries_is_the_same_at_any_moment_and_its_groups_stand_together(
-    client: TestClient, db: Database
-) -> None:
+def test_a_board_of_equal_entries_is_stable_and_keeps_its_groups_together(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", CLOSE, STEPS)
     for k in range(12):
         values = [0.3, 0.31, 0.32, 0.33, 0.34]
@@ -196,8 +194,10 @@ def test_a_board_of_equal_entries_is_the_same_at_any_moment_and_its_groups_stand
 
 
 @pytest.mark.parametrize("rank_by", ["seconds_to_target", "steps_to_target", "metric"])
-def test_a_speedup_is_a_bound_by_the_runs_that_it_is_of(client: TestClient, db: Database, rank_by: str) -> None:
-    """The baseline's only miss had company: of seconds nothing is missed."""
+def test_a_speedup_in_seconds_is_no_bound_if_only_a_contended_run_missed(
+    client: TestClient, db: Database, rank_by: str
+) -> None:
+    """The baseline's only run that missed the target was contended, so it does not count in seconds."""
     for method, steps in (("none", [20, 22, 24, None]), ("layer_norm", [10, 11, 12, 13])):
         experiment = submitted(db, method, seeds=range(4))
         for at in steps:
@@ -229,7 +229,7 @@ def test_entries_whose_seeds_did_not_all_take_off_say_so(client: TestClient, db:
     assert "in 10% of cases with 5 shared seeds" in page, "what was measured of opposite skews"
 
 
-def test_the_page_says_by_what_an_entry_is_ranked_if_not_by_its_mean(client: TestClient, db: Database) -> None:
+def test_the_page_shows_the_score_of_an_entry_that_is_not_ranked_by_its_mean(client: TestClient, db: Database) -> None:
     result(db, "none", [0.01, 0.01, 0.40], [10, 10, 10])
     result(db, "layer_norm", [0.30, 0.31, 0.32], [10, 10, 10])
     page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text

@@ -63,14 +63,14 @@ def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Da
     assert len(first["experiments"]) == 1
 
 
-def test_a_board_is_sent_without_a_word_of_warning(client: TestClient, db: Database) -> None:
+def test_a_board_is_sent_without_warnings(client: TestClient, db: Database) -> None:
     result(db, "none", [0.70, 0.72], [30, 40])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert board(client)["entries"][0]["values"]["accuracy"]["ci95"]
 
 
-def test_ties_share_a_rank_and_what_has_no_value_comes_last(client: TestClient, db: Database) -> None:
+def test_ties_share_a_rank_and_entries_without_a_value_come_last(client: TestClient, db: Database) -> None:
     result(db, "none", [0.8], [30])
     result(db, "layer_norm", [0.8], [10])
     result(db, "recurrent_batch_norm", [None], [None])
@@ -97,7 +97,7 @@ def test_a_board_can_be_ranked_by_the_time_to_the_target(client: TestClient, db:
         ]
 
 
-def test_speedups_compare_entries_of_one_setting_only(client: TestClient, db: Database) -> None:
+def test_speedups_compare_only_entries_of_one_setting(client: TestClient, db: Database) -> None:
     result(db, "none", [0.7], [40])
     result(db, "layer_norm", [0.8], [10])
     wide = {"model": {"hidden_size": 64}}
@@ -122,7 +122,7 @@ def test_any_method_can_be_the_baseline(client: TestClient, db: Database) -> Non
     assert (got["recurrent_batch_norm"]["bound"], got["recurrent_batch_norm"]["ci95"]) == ("at most", None)
 
 
-def test_of_several_baselines_in_one_setting_the_best_counts(client: TestClient, db: Database) -> None:
+def test_the_best_of_several_baselines_in_one_setting_counts(client: TestClient, db: Database) -> None:
     for gain, value, steps in ((0.1, 0.8, 40), (1.0, 0.6, 10)):
         experiment = submitted(db, norm={"method": "recurrent_batch_norm", "gain_init": gain})
         ended(db, experiment, {"value": value, "steps_to_target": steps, "seconds_to_target": steps})
@@ -192,14 +192,14 @@ def test_all_metrics_are_shown_each_with_its_spread_and_interval(client: TestCli
         assert got["ci95"] == pytest.approx([max(0.0, mean - half), min(mean + half, most)], rel=1e-4)
 
 
-def test_a_speedup_in_updates_need_be_none_in_seconds(client: TestClient, db: Database) -> None:
+def test_a_speedup_in_steps_can_be_a_slowdown_in_seconds(client: TestClient, db: Database) -> None:
     for method, steps, seconds in (("none", 40, 10.0), ("layer_norm", 10, 20.0)):
         ended(db, submitted(db, method), {"value": 0.8, "steps_to_target": steps, "seconds_to_target": seconds})
     got = {e["method"]: e["speedup"] for e in board(client)["entries"]}
     assert (got["layer_norm"]["steps"], got["layer_norm"]["seconds"]) == pytest.approx((4, 0.5))
 
 
-def test_a_speedup_in_seconds_is_of_one_kernel_alone(client: TestClient, db: Database) -> None:
+def test_a_speedup_in_seconds_compares_only_runs_of_one_kernel(client: TestClient, db: Database) -> None:
     took = {("none", "fused"): 12.0, ("layer_norm", "fused"): 4.0, ("rms_norm", "reference"): 4.0}
     for (method, kernel), seconds in took.items():
         trained_by(db, method, kernel, value=0.8, steps_to_target=10, seconds_to_target=seconds)
@@ -207,7 +207,7 @@ def test_a_speedup_in_seconds_is_of_one_kernel_alone(client: TestClient, db: Dat
     assert got == {"none": 1.0, "layer_norm": pytest.approx(3), "rms_norm": None}
 
 
-def test_a_speedup_in_seconds_is_of_the_runs_on_one_hardware(client: TestClient, db: Database) -> None:
+def test_a_speedup_in_seconds_compares_only_runs_on_one_hardware(client: TestClient, db: Database) -> None:
     took = {"none": [("EPYC", 8.0), ("EPYC", 8.0)], "layer_norm": [("EPYC", 4.0), ("EPYC", 4.0), ("Xeon", 0.5)]}
     for method, runs in took.items():
         submitted(db, method, seeds=range(len(runs)))
@@ -228,14 +228,14 @@ def test_runs_of_several_kernels_have_no_speedup_in_seconds(client: TestClient, 
     assert (got["layer_norm"]["steps"], got["layer_norm"]["seconds"]) == (1.0, None)
 
 
-def test_a_baseline_that_only_diverged_is_none(client: TestClient, db: Database) -> None:
+def test_a_baseline_whose_seeds_all_diverged_gives_no_speedup(client: TestClient, db: Database) -> None:
     result(db, "none", [None], [None])
     result(db, "layer_norm", [0.8], [10])
     assert [(e["method"], e["speedup"]) for e in board(client)["entries"]] == [("layer_norm", None), ("none", None)]
 
 
-def test_a_board_has_the_entries_of_its_own_profile_alone(client: TestClient, db: Database) -> None:
-    """The problem is that of another profile, where both have one task with the same options."""
+def test_a_board_has_only_entries_of_its_own_profile(client: TestClient, db: Database) -> None:
+    """Both profiles have the same problem, as their tasks have the same options."""
     result(db, "none", [0.7], [40])
     small = board(client, profile="small")
     assert (small["problem"], small["entries"]) == (OWN, [])

@@ -10,7 +10,7 @@ LOST = entry("dynamic_tanh", None, rank=5, n_diverged=5)
 OVER = entry("none", 0.5, over_budget=True, changes={"training.max_steps": 9})
 
 
-def test_a_tie_group_shares_its_first_rank_and_each_of_it_names_the_others() -> None:
+def test_entries_of_a_tie_group_share_a_rank_and_name_each_other() -> None:
     found = board(FIRST, *TIED, LOST)
     assert standing_of(found, FIRST) == Standing(1, 1, [])
     assert [standing_of(found, one).rank for one in TIED] == [2, 3, 4]
@@ -28,7 +28,7 @@ def test_an_entry_over_the_budget_has_no_rank() -> None:
     assert standing_of(board(FIRST, OVER), OVER) == Standing(None, None, [])
 
 
-def test_an_entry_of_too_few_seeds_has_the_boards_rank_and_ties_with_nothing() -> None:
+def test_an_entry_of_too_few_seeds_has_its_rank_and_no_ties() -> None:
     found = board(FIRST, *TIED, FEW)
     assert standing_of(found, FEW) == Standing(4, 4, [])
     assert FEW.name not in standing_of(found, TIED[0]).tied_with

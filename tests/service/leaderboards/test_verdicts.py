@@ -61,7 +61,7 @@ def said(shown: Verdict | None) -> str:
     return f"{shown.claim} {shown.detail}"
 
 
-def test_where_seeds_diverged_it_is_said_that_they_count_in_the_mean() -> None:
+def test_the_verdict_says_that_diverged_seeds_count_in_the_mean() -> None:
     first, second = entry("none", 1.1, 1, rank=1), entry("layer_norm", 1.5, 1, rank=2, n_diverged=3)
     told = said(verdict(board(first, second), {}))
     assert told.startswith(
@@ -69,7 +69,7 @@ def test_where_seeds_diverged_it_is_said_that_they_count_in_the_mean() -> None:
     )
 
 
-def test_where_a_seed_is_worse_than_no_skill_it_is_said_how_it_counts() -> None:
+def test_the_verdict_says_how_a_seed_worse_than_no_skill_counts() -> None:
     first, second = entry("none", 1.1, 1, rank=1), replace(entry("layer_norm", 8.8e18, 1, rank=2), score=4.0)
     told = said(verdict(board(first, second), {}))
     assert told.startswith(
@@ -77,7 +77,7 @@ def test_where_a_seed_is_worse_than_no_skill_it_is_said_how_it_counts() -> None:
     )
 
 
-def test_of_two_that_are_told_apart_the_distance_is_told_with_its_interval() -> None:
+def test_the_verdict_gives_a_sure_difference_with_its_interval() -> None:
     found = {"layer_norm": seeds([1.0, 1.1, 1.2, 1.1, 1.0]), "none": seeds([1.5, 1.62, 1.7, 1.61, 1.5])}
     first, second = entry("layer_norm", 1.08, 1), entry("none", 1.586, 2)
     assert said(verdict(board(first, second), found)) == (
@@ -122,7 +122,7 @@ def test_every_state_of_a_board_has_its_sentence(entries: list[Entry], begins: s
     assert said(verdict(board(*entries), {})).startswith(begins)
 
 
-def test_who_is_first_without_being_shown_to_be_is_not_called_first() -> None:
+def test_an_entry_that_is_not_shown_to_be_first_is_not_called_first() -> None:
     first, second = entry("layer_norm", 1.0, 1, rank_ci=(1, 3)), entry("none", 1.1, 2, rank_ci=(2, 5))
     assert said(verdict(board(first, second), {})) == (
         "layer_norm has the best mean, and may not be first: 1.0000 test bits per char, but 2 entries are not shown to"
@@ -132,7 +132,7 @@ def test_who_is_first_without_being_shown_to_be_is_not_called_first() -> None:
     assert said(verdict(board(alone, next_one), {})).startswith("layer_norm is first, and nothing ties with it:")
 
 
-def test_by_seconds_seeds_count_that_were_alone_on_their_machine() -> None:
+def test_the_verdict_by_seconds_counts_only_seeds_that_ran_alone() -> None:
     first, second = entry("layer_norm", 1.0, 1, contended=3), entry("none", 1.1, 2)
     shown = said(verdict(board(first, second, rank_by="seconds_to_target"), {}))
     assert shown.startswith("Too few seeds to rank: layer_norm has no 2.5 in half of its seeds over 2 seeds and none")
@@ -143,7 +143,7 @@ def test_an_empty_board_says_nothing() -> None:
     assert verdict(board(), {}) is None
 
 
-def test_by_time_medians_are_told() -> None:
+def test_the_verdict_by_time_gives_medians() -> None:
     first = entry("layer_norm", 1.0, 1, steps_to_target=TimeToTarget(11_000.0, 5, (9_500.0, None), None, None))
     second = entry("none", 1.1, 2, steps_to_target=TimeToTarget(None, 1, None, None, None))
     assert said(verdict(board(first, second, rank_by="steps_to_target"), {})) == (
@@ -152,7 +152,7 @@ def test_by_time_medians_are_told() -> None:
     )
 
 
-def test_an_order_by_seconds_is_told_with_both_intervals_and_its_p() -> None:
+def test_the_verdict_by_seconds_gives_both_intervals_and_p() -> None:
     def timed(method: str, times: Sequence[float]) -> list[RunResult]:
         return [
             replace(run, reached=True, seconds=time) for run, time in zip(seeds([0.9] * len(times)), times, strict=True)
@@ -167,7 +167,7 @@ def test_an_order_by_seconds_is_told_with_both_intervals_and_its_p() -> None:
     )
 
 
-def test_who_has_one_seed_is_named_beside_the_verdict_of_the_others() -> None:
+def test_an_entry_of_one_seed_is_named_after_the_verdict_on_the_others() -> None:
     lone = entry("rms_norm", 0.9, 1, n_seeds=1)
     first, second = entry("layer_norm", 1.0, 1, rank_ci=(1, 2)), entry("none", 1.1, 2)
     assert said(verdict(board(lone, first, second), {})) == (
@@ -184,7 +184,7 @@ def test_an_entry_of_one_seed_alone_is_not_ranked() -> None:
     )
 
 
-def test_of_two_seeds_that_may_be_better_the_first_is_told() -> None:
+def test_entries_count_as_possibly_better_from_two_seeds_on() -> None:
     first, second = entry("layer_norm", 1.0, 1, rank_ci=(1, 3)), entry("none", 1.1, 2)
     pair_of_seeds = entry("rms_norm", 1.2, 2, n_seeds=2)
     lone = entry("weight_norm", 1.2, 2, n_seeds=1)
@@ -192,7 +192,7 @@ def test_of_two_seeds_that_may_be_better_the_first_is_told() -> None:
     assert "1 entry is not shown to be worse" in said(verdict(board(first, second, lone), {}))
 
 
-def test_ties_are_told_in_words() -> None:
+def test_the_verdict_describes_ties_in_words() -> None:
     entries = [entry("a", 1.0, 1), entry("b", 1.1, 1), entry("c", 1.2, 2), entry("d", None)]
     assert ties(board(*entries)) == ["a and b: no difference is shown"]
     entries[1].n_seeds = 1
@@ -211,7 +211,7 @@ def overall(tasks: int, *methods: MethodProfile) -> Overall:
     return Overall("small", "steps_to_target", 4.0, ranked, [], list(methods), "", [])
 
 
-def test_overall_few_tasks_say_little() -> None:
+def test_the_overall_verdict_over_few_tasks_names_no_winner() -> None:
     two = (profile("layer_norm", 0.9), profile("none", 0.4))
     assert said(overall_verdict(overall(3, *two), FIVE)) == (
         "layer_norm is nearly the fastest most often: area 0.900 over 3 tasks, the fastest of 1; none has 0.400."
@@ -225,7 +225,7 @@ def test_overall_few_tasks_say_little() -> None:
     assert overall_verdict(overall(0), {}) is None
 
 
-def test_overall_one_seed_says_nothing() -> None:
+def test_the_overall_verdict_names_methods_with_too_few_seeds() -> None:
     two = (profile("layer_norm", 0.9), profile("none", 0.4))
     assert said(overall_verdict(overall(3, *two), {**FIVE, "none": 1})) == (
         "Too few seeds to say who wins overall: none (1 of 3 seeds). By what there is layer_norm has area 0.900 over"

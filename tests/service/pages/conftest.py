@@ -1,4 +1,4 @@
-"""Pages in a real browser, from a real server on a real database; its console and its requests are watched."""
+"""Pages in a real browser, from a real server on a real database. Messages of the console and requests are watched."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ class Site:
     """A running service.
 
     Attributes:
-        found: what was put into its database, by name.
+        found: ids of what was put into the database, by name.
     """
 
     url: str
@@ -55,7 +55,7 @@ class Watched:
     def watch(self, page: Page, host: str) -> None:
         def heard(message: ConsoleMessage) -> None:
             refused = message.text.startswith("Failed to load resource") and message.location["url"] == page.url
-            if message.type in ("error", "warning") and not refused:  # a page that is a refusal is shown all the same
+            if message.type in ("error", "warning") and not refused:  # the page of a refusal is shown, too
                 self.complaints.append(f"console: {message.text}")
 
         def asked(request: Request) -> None:
@@ -70,7 +70,7 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Open for a module: while it is, no other test of the process can run an event loop."""
+    """Browser for one module of tests. While it is open, no other test of the process can run an event loop."""
     if not Path(CHROMIUM).exists():
         pytest.skip(f"needs a browser: {CHROMIUM} is not installed (NORMBENCH_TEST_CHROMIUM names another)")
     with sync_playwright() as playwright:
@@ -150,7 +150,7 @@ def new_page(chromium: Browser) -> Iterator[NewPage]:
 
 
 def check_accessible(page: Page) -> None:
-    """axe finds nothing that is moderate or worse."""
+    """Check that axe finds no problem that is moderate or worse."""
     found = Axe().run(page).response["violations"]
     told = [
         f"{violation['id']} ({violation['impact']}): {violation['help']}: "
@@ -162,6 +162,6 @@ def check_accessible(page: Page) -> None:
 
 
 def check_fits(page: Page) -> None:
-    """Nothing but what scrolls by itself is wider than the window."""
+    """Check that no element is wider than the window, except those that scroll by themselves."""
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0, f"the page is {wide} pixels wider than the window"

@@ -1,6 +1,7 @@
-"""A database that shows pages everything at once: ties, a diverged entry, a missed target, too large a budget,
-experiments that wait, run and failed; papers have numbers on the board of permuted_mnist. The curves are invented; what
-is made of them is our own code's.
+"""A database with which pages show everything at once.
+
+It has ties, a diverged entry, a missed target, too large a budget, and experiments that wait, run and failed. Papers
+have numbers on the board of permuted_mnist. The curves are invented; our own code pools and judges them.
 
 ``python -P -m tests.service.pages.demo`` fills the database of the settings, to look at.
 """
@@ -35,10 +36,11 @@ class Story:
     """Story of an experiment's seeds.
 
     Attributes:
-        best: what a seed comes to in the end, ``spread`` more or less.
-        pace: how fast it comes there: updates until two thirds of the way, as a share of all updates.
-        seconds: an update takes.
-        diverge, contended: seeds that do, and that ran on a busy machine.
+        best: the last value of a seed, plus or minus ``spread``.
+        pace: updates until two thirds of the way to the last value, as a share of all updates.
+        seconds: seconds that an update takes.
+        diverge: seeds that diverge.
+        contended: seeds that ran on a busy machine.
     """
 
     method: str
@@ -89,7 +91,7 @@ DIVERGED = tuple(
 
 
 def fill(db: Database) -> dict[str, str]:
-    """Tell all stories; what tests look for by name: experiments' ids and fingerprints."""
+    """Store all stories; return ids and fingerprints of experiments by the names that tests look for."""
     found: dict[str, str] = {}
     for story in PERMUTED_MNIST:
         experiment = told(db, story, "permuted_mnist", "paper")
@@ -120,7 +122,7 @@ def _claim(db: Database) -> None:
 
 
 def told(db: Database, story: Story, task: str, profile: ProfileName) -> ExperimentOut:
-    """An experiment whose runs have all ended as the story has it."""
+    """Store an experiment whose runs have all ended as the story says."""
     experiment = _submitted(db, story.method, task, profile, story.seeds, story.parts)
     for _ in experiment.runs:
         _train(db, story, task, profile)
@@ -155,7 +157,7 @@ def _train(db: Database, story: Story, task: str, profile: ProfileName) -> None:
 
 
 def _curve(story: Story, seed: int, max_steps: int) -> list[Point]:
-    """Validation accuracy from chance towards the best; of a seed that diverges the first tenth."""
+    """Validation accuracy from chance towards the best; for a seed that diverges, only the first tenth."""
     dice = Random(f"{story.method} {story.best} {seed}")
     best = story.best + dice.gauss(0, story.spread)
     points = []
@@ -195,7 +197,7 @@ def _result(story: Story, seed: int, curve: Sequence[Point], target: float) -> R
 
 
 def _unfinished(db: Database) -> dict[str, str]:
-    """An experiment that failed, one half of whose seeds run, and two that wait."""
+    """Store an experiment that failed, one with a running seed, and two that wait; return ids by state."""
     failed = _submitted(db, "weight_norm", "permuted_digits", "small", (0, 1), {"labels": {"team": "vision"}})
     for _ in failed.runs:
         lease = claimed(db, lease_seconds=3600.0).lease

@@ -27,7 +27,7 @@ TABLE_1 = (
 
 
 def card(db: Database, method: str = "layer_norm", cell: str = "lstm") -> None:
-    """A report card of which some is measured: invariances, and gradients and cost in one cell."""
+    """A report card that is measured in part: invariances, and gradients and cost in one cell."""
     norm = {"method": method}
     model = {"cell": cell}
     _analysed(db, {"task": {"name": "invariances"}, "norm": norm}, *map(_invariance, TABLE_1))
@@ -68,7 +68,7 @@ def _analysed(db: Database, spec: Mapping[str, Any], *findings: Finding, curves:
 
 
 def sweep_of_two_axes(db: Database) -> str:
-    """A sweep that is done, two cells of which have diverged in all seeds."""
+    """A sweep that has ended; two of its cells have diverged in all seeds."""
     spec = {**SMOKE, "norm": {"method": "recurrent_batch_norm"}, "seeds": [0, 1, 2]}
     grid = {GAIN: [0.1, 0.3, 1.0], LR: [1e-4, 1e-3, 1e-2, 1e-1]}
     sweep_id = stored(db, {"spec": spec, "grid": grid})
@@ -98,7 +98,7 @@ def sweep_of_methods(db: Database) -> str:
 
 
 def sweep_under_way(db: Database) -> str:
-    """A sweep of one axis, no run of which has begun."""
+    """A sweep of one axis in which no run has begun."""
     return stored(db, {"spec": SMOKE, "grid": {"training.batch_size": [16, 32, 64]}})
 
 

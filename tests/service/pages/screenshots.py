@@ -33,7 +33,7 @@ def paths(found: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def main(folder: Path) -> None:
-    """Wide and light, and of a phone in the dark."""
+    """Take pictures of wide pages in the light theme, and of pages on a phone in the dark theme."""
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -56,7 +56,7 @@ def _taken(browser: Browser, site: Site, path: str, size: tuple[int, int], theme
     )
     page = context.new_page()
     page.goto(path)
-    page.wait_for_timeout(1500)  # of a figure in view
+    page.wait_for_timeout(1500)  # until a figure in view is drawn
     picture = Image.open(BytesIO(page.screenshot()))
     context.close()
     return picture.convert("RGB").quantize(method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)

@@ -27,7 +27,7 @@ def test_outliers_do_not_stretch_the_axis_and_have_an_arrow_at_its_edge() -> Non
 
 
 @pytest.mark.parametrize("values", [[0.5], [0.5, 0.5], [0.0], [-3.0], [1e9], [1e-9]])
-def test_a_single_value_has_an_axis_too(values: list[float]) -> None:
+def test_an_axis_of_a_single_value_has_a_range(values: list[float]) -> None:
     axis = linear(values, [], "{:g}".format)
     assert axis.low < values[0] < axis.high
     assert axis.ticks

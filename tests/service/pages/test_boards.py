@@ -64,7 +64,7 @@ def test_the_verdict_says_what_the_seeds_show(site: Site, new_page: NewPage, pat
     assert verdict(page).startswith(said), verdict(page)
 
 
-def test_where_all_diverged_nobody_wins_overall(site: Site, new_page: NewPage) -> None:
+def test_no_method_wins_overall_if_all_entries_diverged(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/boards?profile=smoke")
     assert verdict(page).startswith("All entries of sequential_digits diverged: none has a finite result")
@@ -74,7 +74,7 @@ def test_where_all_diverged_nobody_wins_overall(site: Site, new_page: NewPage) -
     expect(page.locator("#profiles-title")).to_be_visible()
 
 
-def test_a_board_of_claims_alone_is_found_and_ranks_nobody(fresh_site: Site, new_page: NewPage) -> None:
+def test_a_board_that_has_only_claims_is_listed_and_ranks_no_entry(fresh_site: Site, new_page: NewPage) -> None:
     db = Database(fresh_site.settings.database_url)
     submitted_result(db, values=(0.5, 0.75))
     db.close()
@@ -97,7 +97,7 @@ def test_a_board_of_claims_alone_is_found_and_ranks_nobody(fresh_site: Site, new
     expect(page.locator("#standings-title")).to_have_count(0)
 
 
-def test_numbers_are_those_of_the_api(site: Site, new_page: NewPage) -> None:
+def test_numbers_on_a_board_are_those_of_the_api(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto(ALL)
     measured = [entry for entry in board(site, published="true")["entries"] if entry["source"] == "measured"]
@@ -122,7 +122,7 @@ def test_numbers_are_those_of_the_api(site: Site, new_page: NewPage) -> None:
             assert row.locator("td.speed strong").inner_text() == f"×{entry['speedup']['steps']:.2f}"
 
 
-def test_every_kind_of_row_is_in_its_place(site: Site, new_page: NewPage) -> None:
+def test_every_kind_of_row_of_a_board_is_in_its_place(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto(ALL)
     sections = page.locator("tr.section").all_inner_texts()
@@ -148,7 +148,7 @@ def test_every_kind_of_row_is_in_its_place(site: Site, new_page: NewPage) -> Non
     expect(page.locator(".key")).to_contain_text("rms_norm, layer_norm and sequence_batch_norm: no difference is shown")
 
 
-def test_published_numbers_stand_in_the_list_or_nowhere(site: Site, new_page: NewPage) -> None:
+def test_published_numbers_are_in_the_list_or_hidden(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto(f"{PAPER}&published=list")
     ranked = page.locator("table.board tbody").first
@@ -180,7 +180,7 @@ def test_switches_keep_their_state_in_the_address(site: Site, new_page: NewPage)
     expect(other.get_by_label("steps to 90%")).to_be_checked()
 
 
-def test_without_scripts_a_board_is_read_and_switched(site: Site, new_page: NewPage) -> None:
+def test_a_board_can_be_read_and_switched_without_scripts(site: Site, new_page: NewPage) -> None:
     page = new_page(site, scripts=False)
     page.goto(PAPER)
     assert verdict(page).startswith("recurrent_batch_norm is first")
@@ -192,7 +192,7 @@ def test_without_scripts_a_board_is_read_and_switched(site: Site, new_page: NewP
     expect(page.get_by_role("region", name="Learning curves as a table")).to_be_visible()
 
 
-def test_the_keyboard_reaches_everything_and_compares(site: Site, new_page: NewPage) -> None:
+def test_the_keyboard_reaches_all_controls_and_starts_a_comparison(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto(PAPER)
     page.keyboard.press("Tab")
@@ -224,7 +224,7 @@ def test_more_than_eight_entries_cannot_be_selected(site: Site, new_page: NewPag
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_curves_are_drawn_as_they_come_near(site: Site, new_page: NewPage, theme: str) -> None:
+def test_curves_are_drawn_when_they_come_near_the_window(site: Site, new_page: NewPage, theme: str) -> None:
     page = new_page(site, theme=theme)
     page.goto(ALL)
     figure = page.locator("[data-figure]")
@@ -235,7 +235,7 @@ def test_curves_are_drawn_as_they_come_near(site: Site, new_page: NewPage, theme
     check_fits(page)
 
 
-def test_a_board_is_answered_by_its_version(site: Site) -> None:
+def test_an_unchanged_board_is_not_sent_again(site: Site) -> None:
     with httpx.Client(base_url=site.url) as client:
         first = client.get(PAPER)
         assert first.headers["cache-control"] == "no-cache"
@@ -245,8 +245,8 @@ def test_a_board_is_answered_by_its_version(site: Site) -> None:
         assert dark.status_code == 200
 
 
-def test_a_board_is_light(site: Site) -> None:
-    """All that is loaded before figures come near."""
+def test_a_board_loads_at_most_40_kilobytes_before_its_figures(site: Site) -> None:
+    """The limit is for all that is loaded before figures come near the window."""
     with httpx.Client(base_url=site.url) as client:
         text = client.get(ALL).text
         files = sorted(set(re.findall(r'(?:src|href)="(/static/[^"]+\.(?:css|js|svg))"', text)))
@@ -267,7 +267,7 @@ def test_a_board_is_light(site: Site) -> None:
         ("/boards/permuted_mnist?as_of=2100-01-01T00:00:00Z", 422),
     ],
 )
-def test_what_there_is_not_is_refused_with_a_page(site: Site, path: str, status: int) -> None:
+def test_an_unknown_board_or_parameter_is_refused_with_a_page(site: Site, path: str, status: int) -> None:
     answer = httpx.get(f"{site.url}{path}", headers={"Accept": "text/html"})
     assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
 
@@ -280,7 +280,7 @@ def test_a_board_of_an_earlier_moment_is_shown(site: Site, new_page: NewPage) ->
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_on_a_phone_names_of_curves_stand_in_a_list_that_covers_nothing(
+def test_names_of_curves_are_in_a_list_that_covers_nothing_on_a_phone(
     site: Site, new_page: NewPage, theme: str
 ) -> None:
     page = new_page(site, size=PHONE, theme=theme)
@@ -303,7 +303,7 @@ def test_on_a_phone_names_of_curves_stand_in_a_list_that_covers_nothing(
     check_accessible(page)
 
 
-def test_in_a_wide_window_names_stand_in_the_figures_own_legend(site: Site, new_page: NewPage) -> None:
+def test_names_of_curves_are_in_the_legend_of_the_figure_in_a_wide_window(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto(PAPER)
     page.locator("#curves-title").scroll_into_view_if_needed()

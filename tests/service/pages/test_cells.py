@@ -51,7 +51,7 @@ def test_shades_go_from_the_worst_to_the_best_whichever_way_is_better() -> None:
     assert fewer_is_better.heat is None
 
 
-def test_draws_and_values_that_do_not_compare_are_a_list_as_it_is() -> None:
+def test_draws_and_cells_that_do_not_compare_are_listed_unsorted() -> None:
     cells = [cell(1.0, **{LR: 1, EPS: 1}), cell(2.0, **{LR: 2, EPS: 1})]
     drawn = arranged(sweep_of({LR: [1, 2], EPS: [1]}, cells, random={"norm.gain_init": {"uniform": [0, 1]}}), None)
     assert drawn.heat is None
@@ -59,7 +59,7 @@ def test_draws_and_values_that_do_not_compare_are_a_list_as_it_is() -> None:
     assert (drawn.ends, drawn.cells[0].shade) == (None, None)
 
 
-def test_cells_are_in_the_order_of_what_decides_and_those_over_the_budget_follow() -> None:
+def test_cells_are_sorted_by_validation_and_cells_over_budget_come_last() -> None:
     """The order by test values is the reverse."""
     of_test = {0.8: 0.3, 0.9: 0.2, 0.7: 0.5, 0.6: None}
     cells = []

@@ -28,7 +28,7 @@ def differences(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_everybody_can_use_it(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+def test_the_comparison_page_is_accessible(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
     page = new_page(site, theme=theme, size=size)
     page.goto(address(site, *FOUR))
     figures = page.locator("[data-figure]")
@@ -39,7 +39,7 @@ def test_everybody_can_use_it(site: Site, new_page: NewPage, size: tuple[int, in
     check_fits(page)
 
 
-def test_numbers_are_those_of_the_api(site: Site, new_page: NewPage) -> None:
+def test_numbers_of_a_comparison_are_those_of_the_api(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto(address(site, *FOUR))
     others = [entry for entry in comparison(site, *FOUR)["entries"] if entry["method"] != "none"]
@@ -76,7 +76,7 @@ def test_the_verdict_says_who_differs_and_who_is_best(site: Site, new_page: NewP
     assert page.locator(".verdict").inner_text().startswith("No difference between layer_norm and rms_norm is shown;")
 
 
-def test_another_baseline_turns_the_signs(site: Site, new_page: NewPage) -> None:
+def test_another_baseline_reverses_the_signs_of_differences(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/boards/permuted_mnist?profile=paper")
     for method in ("recurrent_batch_norm", "none"):
@@ -101,7 +101,7 @@ def test_entries_are_added_and_removed(site: Site, new_page: NewPage) -> None:
     expect(page.locator(".entries")).not_to_contain_text("layer_norm")
 
 
-def test_what_differs_is_shown_and_nothing_else(site: Site, new_page: NewPage) -> None:
+def test_only_fields_that_differ_are_shown(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto(address(site, "layer_norm", "rms_norm"))
     fields = page.locator(".fields tbody th").all_inner_texts()
@@ -109,7 +109,7 @@ def test_what_differs_is_shown_and_nothing_else(site: Site, new_page: NewPage) -
     assert not any(field.startswith(("model.", "training.", "task.")) for field in fields)
 
 
-def test_without_scripts_it_is_read_and_its_baseline_chosen(site: Site, new_page: NewPage) -> None:
+def test_the_comparison_page_works_without_scripts(site: Site, new_page: NewPage) -> None:
     page = new_page(site, scripts=False)
     page.goto(address(site, "recurrent_batch_norm", "none"))
     assert differences(page) == ["+4.74 points"]
@@ -140,6 +140,6 @@ def test_fewer_than_two_entries_lead_to_the_boards(site: Site, empty_site: Site,
         ("by=epochs", 422),
     ],
 )
-def test_what_cannot_be_compared_is_refused_with_a_page(site: Site, query: str, status: int) -> None:
+def test_an_invalid_comparison_is_refused_with_a_page(site: Site, query: str, status: int) -> None:
     answer = httpx.get(f"{site.url}/compare?{query}", headers={"Accept": "text/html"})
     assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")

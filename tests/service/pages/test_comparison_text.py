@@ -176,7 +176,7 @@ def answered(client: TestClient, *fingerprints: str) -> str:
     return " ".join(unescape(re.sub("<[^>]*>", " ", found[1])).split())
 
 
-def test_survivors_of_divergence_win_nothing(client: TestClient, db: Database) -> None:
+def test_an_entry_with_diverged_seeds_does_not_win_by_its_converged_seeds(client: TestClient, db: Database) -> None:
     none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
     norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
     told = answered(client, none, norm)
@@ -187,7 +187,7 @@ def test_survivors_of_divergence_win_nothing(client: TestClient, db: Database) -
     assert "is best" not in told
 
 
-def test_the_best_is_shown_to_be_better_than_each_other(client: TestClient, db: Database) -> None:
+def test_the_entry_called_best_is_shown_to_be_better_than_each_other_entry(client: TestClient, db: Database) -> None:
     seeds = {
         "none": [0.800, 0.801, 0.802],
         "layer_norm": [0.900, 0.901, 0.902],
@@ -217,7 +217,7 @@ def test_an_entry_over_the_budget_is_not_called_best(client: TestClient, db: Dat
     assert "rms_norm (max_steps 80) is over the board's budget, and not ranked" in told
 
 
-def test_how_many_seeds_of_whom_diverged_is_a_fact() -> None:
+def test_the_facts_count_the_diverged_seeds_of_each_entry() -> None:
     shown = comparison(
         entry("a", 0.9, n_diverged=1),
         entry("b", 0.9, **UNRANKED),
@@ -230,14 +230,14 @@ def test_how_many_seeds_of_whom_diverged_is_a_fact() -> None:
     ]
 
 
-def test_entries_whose_seeds_did_not_all_take_off_are_a_fact() -> None:
+def test_the_facts_name_entries_whose_seeds_did_not_all_take_off() -> None:
     shown = comparison(entry("a", 0.9, gap=True), entry("b", 0.9), entry("none", 0.5, gap=True))
     assert facts(shown, {name: name for name in ("a", "b", "none")})[1:] == [
         "Some seeds of a and none did not take off; no interval of the mean holds for such values",
     ]
 
 
-def test_who_is_fastest_by_the_clock_and_what_its_steps_cost() -> None:
+def test_the_facts_name_the_fastest_entry_and_the_cost_of_its_steps() -> None:
     split = Split(Ratio(3.2, None), Ratio(0.5, None), Ratio(1.6, (1.4, 1.9)), None, None, None)
     shown = comparison(entry("a", 0.9, speedup=split), NONE)
     assert facts(shown, {"a": "a", "none": "none"}) == [
@@ -258,14 +258,14 @@ def test_who_is_fastest_by_the_clock_and_what_its_steps_cost() -> None:
     assert facts(elsewhere, {}) == ["Seconds were measured on different hardware or kernels, and are not compared"]
 
 
-def test_what_differs_is_told_by_path_and_the_rest_is_counted() -> None:
+def test_differing_fields_are_listed_by_path_and_equal_fields_counted() -> None:
     found = differing([{"norm": {"method": "a", "eps": 1}, "x": 1}, {"norm": {"method": "b"}, "x": 1}])
     assert found.fields == {"norm.method": ["a", "b"], "norm.eps": [1, None]}
     assert found.equal == 1
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_the_page_tells_another_problem_once_and_other_settings_everywhere(client: TestClient, db: Database) -> None:
+def test_the_page_names_another_problem_once_and_other_settings_everywhere(client: TestClient, db: Database) -> None:
     task = {"name": "permuted_digits", "profile": "smoke", "permutation_seed": 7}
     none = trained(db, "none", [0.70, 0.72, 0.71], [20] * 3, task=task)
     norm = trained(db, "layer_norm", [0.90, 0.91, 0.92], [10] * 3, task=task, training={"optimizer": {"lr": 0.004}})

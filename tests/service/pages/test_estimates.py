@@ -23,7 +23,7 @@ def test_hours_go_from_low_to_high_and_say_what_they_are_based_on() -> None:
     assert (alone.claim, alone.basis) == ("1 run, about 4.0 s", "Measured: 1 run of this spec on cpu.")
 
 
-def test_what_is_not_known_is_said_to_be_so() -> None:
+def test_an_unknown_duration_is_called_unknown() -> None:
     found = said(runs=2, total_seconds_range=None, basis=None)
     assert found.claim == "2 runs; how long is not known yet"
     assert found.basis == "No similar run was measured on this service."
@@ -38,7 +38,7 @@ def test_what_is_not_known_is_said_to_be_so() -> None:
         (1, 125.0, 4, "Place 4 in the queue: begins in about 2 min 5 s."),
     ],
 )
-def test_the_wait_is_the_queues(workers: int, wait: float | None, place: int, words: str) -> None:
+def test_the_wait_is_that_of_the_queue(workers: int, wait: float | None, place: int, words: str) -> None:
     backlog = Backlog("auto", 3, 1, 9.0, workers, wait)
     assert said(backlog, queue_position=place).wait == words
 
@@ -70,5 +70,7 @@ def test_workers_with_other_code_are_named() -> None:
         ),
     ],
 )
-def test_memory_is_said_beside_what_there_is(needed: int | None, there_is: int | None, words: str) -> None:
+def test_the_memory_needed_is_shown_with_the_memory_available(
+    needed: int | None, there_is: int | None, words: str
+) -> None:
     assert said(memory_bytes=needed, worker_memory_bytes=there_is).memory == words

@@ -83,7 +83,7 @@ DIVERGED = {"outcome": "diverged", "result": worth(None)}
             [
                 run(0, "succeeded", result=worth(0.1)),
                 run(1, "succeeded", result=worth(0.9)),
-                run(2, "succeeded", outcome="diverged", result=worth(0.99)),  # before it had reached that
+                run(2, "succeeded", outcome="diverged", result=worth(0.99)),  # its value does not count
             ],
             "50.00% test accuracy, mean of 2 seeds, 95% interval 0.00 – 100.00.",
             "warn",
@@ -103,7 +103,7 @@ def test_the_answer_says_how_it_is_going(runs: Sequence[RunOut], text: str, tone
 @pytest.mark.parametrize(
     ("device", "command"), [("auto", "normbench worker"), ("cuda", "normbench worker --device cuda:0")]
 )
-def test_without_a_worker_the_answer_says_how_to_start_one(device: str, command: str) -> None:
+def test_the_answer_without_a_live_worker_says_how_to_start_a_worker(device: str, command: str) -> None:
     found = answer(experiment(run(0, "queued")), Backlog(device, 1, 0, 1.0, 0, None))
     assert (found.tone, found.command) == ("warn", command)
     served = answer(experiment(run(0, "queued")), Backlog(device, 3, 1, 1.0, 2, 4.0))
@@ -111,7 +111,7 @@ def test_without_a_worker_the_answer_says_how_to_start_one(device: str, command:
     assert served.facts == [f"2 workers for {device}", "3 runs waiting, 1 running"]
 
 
-def test_the_board_is_that_of_its_own_problem() -> None:
+def test_the_board_of_an_experiment_is_that_of_its_own_problem() -> None:
     own = examples.EXPERIMENT
     assert board_address(own) == "/boards/permuted_digits?profile=small"
     other = own.model_copy(update={"problem": "0123"})
@@ -119,7 +119,7 @@ def test_the_board_is_that_of_its_own_problem() -> None:
     assert board_address(own.model_copy(update={"problem": None})) is None
 
 
-def test_what_differs_from_the_profile_stands_beside_what_the_profile_has() -> None:
+def test_departures_are_shown_with_the_values_of_the_profile() -> None:
     spec = resolve(written(training={"batch_size": 7})).model_dump(mode="json")
     usual = str(resolve(written()).model_dump(mode="json")["training"]["batch_size"])
     assert told_departures(spec) == [("training.batch_size", "7", usual)]
@@ -160,7 +160,7 @@ def test_buttons_cancel_and_retry_and_lead_back(client: TestClient, db: Database
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_another_sites_page_cannot_press_them(client: TestClient, db: Database) -> None:
+def test_a_page_of_another_site_cannot_cancel(client: TestClient, db: Database) -> None:
     stored = submitted(db)
     assert client.post(f"/experiments/{stored.id}/cancel", headers=OTHER).status_code == 403
     assert run_of(db, stored.runs[0].id).state == "queued"
@@ -189,7 +189,7 @@ def test_a_page_that_has_not_changed_is_not_sent_again(client: TestClient, db: D
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_an_analysis_has_a_page_too(client: TestClient, db: Database) -> None:
+def test_an_analysis_has_a_page(client: TestClient, db: Database) -> None:
     stored = submitted_analysis(
         db, {"task": {"name": "invariances", "profile": "smoke"}, "norm": {"method": "rms_norm"}}
     )
@@ -200,7 +200,7 @@ def test_an_analysis_has_a_page_too(client: TestClient, db: Database) -> None:
 
 
 @pytest.mark.parametrize("name", ["exp_1", "run_1", "swp_1"])
-def test_what_is_not_there_leads_to_the_list(shared_client: TestClient, name: str) -> None:
+def test_the_page_of_an_unknown_experiment_links_to_the_list(shared_client: TestClient, name: str) -> None:
     answer = shared_client.get(f"/experiments/{name}", headers={"Accept": "text/html"})
     assert answer.status_code == 404
     assert 'href="/experiments">See all experiments</a>' in answer.text
@@ -209,7 +209,9 @@ def test_what_is_not_there_leads_to_the_list(shared_client: TestClient, name: st
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE])
 @pytest.mark.parametrize("which", ["running", "failed", "waiting"])
-def test_everybody_can_read_it(site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]) -> None:
+def test_the_page_of_an_experiment_is_accessible(
+    site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]
+) -> None:
     page = new_page(site, theme=theme, size=size)
     page.goto(f"/experiments/{site.found[which]}")
     for summary in page.locator("summary").all():
@@ -219,7 +221,7 @@ def test_everybody_can_read_it(site: Site, new_page: NewPage, which: str, theme:
     check_fits(page)
 
 
-def test_it_is_read_and_used_without_scripts(fresh_site: Site, new_page: NewPage) -> None:
+def test_the_page_of_an_experiment_works_without_scripts(fresh_site: Site, new_page: NewPage) -> None:
     db = Database(fresh_site.settings.database_url)
     stored = submitted(db, seeds=(0, 1), labels={"note": "<script>alert(1)</script>"})
     db.close()
@@ -234,7 +236,7 @@ def test_it_is_read_and_used_without_scripts(fresh_site: Site, new_page: NewPage
     expect(page.locator(".answer")).to_contain_text("None of 2 seeds has begun")
 
 
-def test_curves_grow_states_are_said_and_a_takeover_fades(fresh_site: Site, new_page: NewPage) -> None:
+def test_curves_grow_states_are_announced_and_a_takeover_fades(fresh_site: Site, new_page: NewPage) -> None:
     db = Database(fresh_site.settings.database_url)
     stored = submitted(db, seeds=(0, 1))
     page = new_page(fresh_site)

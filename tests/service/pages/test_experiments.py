@@ -25,7 +25,9 @@ HTML = {"Accept": "text/html"}
         ([(None, "diverged")], None, 1),
     ],
 )
-def test_a_row_has_the_mean_of_what_there_is(results: Sequence[RunResult], mean: float | None, n_diverged: int) -> None:
+def test_a_row_has_the_mean_of_the_seeds_that_have_a_value(
+    results: Sequence[RunResult], mean: float | None, n_diverged: int
+) -> None:
     now = examples.CREATED + timedelta(minutes=2)
     [row] = rows([examples.SUMMARY], {examples.EXPERIMENT_ID: results}, now)
     assert row.mean == (None if mean is None else pytest.approx(mean))
@@ -64,7 +66,7 @@ def test_filters_narrow_the_list_and_stay_in_the_form(client: TestClient, db: Da
         ("colour", "red"),
     ],
 )
-def test_a_filter_that_cannot_be_is_refused_by_name(shared_client: TestClient, name: str, content: str) -> None:
+def test_an_invalid_filter_is_refused_by_name(shared_client: TestClient, name: str, content: str) -> None:
     answer = shared_client.get("/experiments", params={name: content}, headers=HTML)
     assert answer.status_code == 422
     assert f"<code>{name}" in answer.text
@@ -82,7 +84,7 @@ def test_a_filter_that_cannot_be_is_refused_by_name(shared_client: TestClient, n
         ),
     ],
 )
-def test_what_is_wrong_with_a_typed_filter_stands_at_its_field_and_the_rest_is_kept(
+def test_an_error_of_a_typed_filter_is_at_its_field_and_the_rest_is_kept(
     site: Site, new_page: NewPage, name: str, content: str, said: str
 ) -> None:
     page = new_page(site, size=PHONE)
@@ -104,7 +106,7 @@ def test_what_is_wrong_with_a_typed_filter_stands_at_its_field_and_the_rest_is_k
     expect(page.locator("table.experiments tbody tr").first).to_be_visible()
 
 
-def test_of_several_labels_the_wrong_one_is_shown(shared_client: TestClient) -> None:
+def test_the_wrong_one_of_several_labels_is_shown(shared_client: TestClient) -> None:
     answer = shared_client.get("/experiments", params={"label": ["team:vision", "note"]})
     assert answer.status_code == 422
     assert 'name="label" value="note" placeholder' in answer.text
@@ -112,7 +114,7 @@ def test_of_several_labels_the_wrong_one_is_shown(shared_client: TestClient) -> 
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_lists_say_what_an_experiment_changes(client: TestClient, db: Database) -> None:
+def test_lists_show_departures_of_an_experiment_from_the_profile(client: TestClient, db: Database) -> None:
     submitted(db, "layer_norm", norm={"method": "layer_norm", "eps": 0.5}, training={"batch_size": 7})
     finished(db, claimed(db).lease, value=0.625)
     assert '<small class="changed"><code>norm.eps 0.5, batch_size 7</code></small>' in client.get("/experiments").text

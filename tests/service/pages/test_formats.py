@@ -64,7 +64,7 @@ def test_numbers_times_and_names(written: str, shown: str) -> None:
     assert written == shown
 
 
-def test_what_stands_between_backticks_is_code_and_all_else_is_escaped() -> None:
+def test_text_between_backticks_is_code_and_other_text_is_escaped() -> None:
     assert formats.prose("``eps`` as in `normbench up`, <b>`") == (
         "<code>eps</code> as in <code>normbench up</code>, &lt;b&gt;`"
     )

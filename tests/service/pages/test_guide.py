@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as ``make guide`` does it but for its place."""
+    """The site, built as ``make guide`` builds it, but in another folder."""
     site = tmp_path_factory.mktemp("guide")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
@@ -36,7 +36,7 @@ def shown(built: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_guide_loads_nothing_from_elsewhere_and_is_searched(
     shown: Path, empty_site: Site, new_page: NewPage
 ) -> None:
-    """``new_page`` fails on a request to another host, and on a complaint of the console, as about the policy."""
+    """``new_page`` fails on a request to another host, and on a message of the console, as one about the policy."""
     page = new_page(empty_site)
     page.goto("/")
     page.get_by_role("link", name="Guide").click()
@@ -59,7 +59,7 @@ def test_equations_are_drawn_by_the_browser(shown: Path, empty_site: Site, new_p
 
 
 def test_colours_are_chosen_on_the_guide(shown: Path, empty_site: Site, new_page: NewPage) -> None:
-    """A script that stands in the page does it, and the policy lets it run."""
+    """A script in the page changes the colours, and the policy lets it run."""
     page = new_page(empty_site)
     page.goto("/guide/index.html")
     page.get_by_title("Dark colours").click()
@@ -85,7 +85,7 @@ def test_files_beside_the_guide_are_not_shown(shown: Path, shared_client: TestCl
     assert shared_client.get(f"/guide/{path}").status_code == 404
 
 
-def test_where_it_is_not_built_a_page_says_how(
+def test_the_page_of_a_guide_that_is_not_built_says_how_to_build_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_site: Site, new_page: NewPage
 ) -> None:
     monkeypatch.setattr(guide, "BUILT", tmp_path / "nothing")

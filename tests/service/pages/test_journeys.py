@@ -165,7 +165,7 @@ def test_points_that_come_while_the_figure_loads_are_drawn_once(fresh_site: Site
     db.close()
 
 
-def test_all_links_of_these_pages_work(site: Site, new_page: NewPage) -> None:
+def test_all_links_of_experiments_and_workers_work(site: Site, new_page: NewPage) -> None:
     """Links to pages of other modules are tested there."""
     page = new_page(site)
     ours = ("/experiments", "/runs/", "/workers", "/v1/", "/docs", "/static/")

@@ -23,7 +23,7 @@ def read(client: TestClient, path: str) -> str:
 DIVERGED, THIRD = Standing(None, [], None), Standing(3, [], 0.5)
 
 
-def test_all_have_diverged_where_no_entry_of_these_tasks_has_a_value() -> None:
+def test_all_diverged_is_true_if_no_entry_of_the_tasks_has_a_value() -> None:
     columns = [
         Column("lost", "accuracy", {"none": DIVERGED, "layer_norm": DIVERGED}),
         Column("won", "accuracy", {"none": THIRD}),
@@ -34,7 +34,7 @@ def test_all_have_diverged_where_no_entry_of_these_tasks_has_a_value() -> None:
     assert not found.all_diverged(["unmeasured"])
 
 
-def test_a_column_has_the_boards_shared_ranks() -> None:
+def test_a_column_has_the_shared_ranks_of_the_board() -> None:
     found = column(board(FIRST, *TIED, FEW, LOST)).standings
     shown = {method: (one.rank, len(one.tied_with)) for method, one in found.items()}
     tied = {one.method: (2, 2) for one in TIED}
@@ -45,7 +45,7 @@ def test_a_column_has_the_boards_shared_ranks() -> None:
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_pages_and_report_cards_say_what_the_board_says(client: TestClient, db: Database) -> None:
-    """The means alone would rank these first to fourth, and the diverged one fourth of four."""
+    """Means alone would rank these entries first to fourth, and the diverged entry fourth of four."""
     result(db, "layer_norm", [0.90, 0.901, 0.899, 0.90, 0.902], [10] * 5, training={"optimizer": {"lr": 0.004}})
     result(db, "rms_norm", [0.75, 0.70, 0.72, 0.69, 0.74], [10] * 5)
     result(db, "none", [0.70, 0.74, 0.69, 0.75, 0.70], [10] * 5)

@@ -29,7 +29,7 @@ def measured(fresh_site: Site) -> Site:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_everybody_can_read_them(measured: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+def test_pages_of_methods_are_accessible(measured: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
     page = new_page(measured, theme=theme, size=size)
     for path in ("/methods", "/methods/layer_norm", "/methods/none"):
         page.goto(path)
@@ -59,7 +59,7 @@ def test_claims_stand_beside_what_was_found(measured: Site, new_page: NewPage) -
     )
 
 
-def test_the_gradients_figure_is_the_apis_and_its_table_has_its_numbers(measured: Site, new_page: NewPage) -> None:
+def test_the_figure_of_gradients_and_its_table_agree_with_the_api(measured: Site, new_page: NewPage) -> None:
     page = new_page(measured)
     page.goto("/methods/layer_norm")
     drawn = page.locator("[data-figure]")
@@ -77,7 +77,7 @@ def test_the_gradients_figure_is_the_apis_and_its_table_has_its_numbers(measured
     assert row.locator("td").all_inner_texts()[-1] == "1"
 
 
-def test_a_figure_that_is_not_there_says_which_are(measured: Site) -> None:
+def test_an_unknown_figure_is_refused_with_the_known_names(measured: Site) -> None:
     answer = httpx.get(f"{measured.url}{CARD}/figures/gradients-gru")
     assert answer.status_code == 404
     assert "choose from gradients-lstm" in answer.json()["detail"]
@@ -85,7 +85,7 @@ def test_a_figure_that_is_not_there_says_which_are(measured: Site) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_what_is_missing_is_measured_by_a_click(measured: Site, new_page: NewPage, scripts: bool) -> None:
+def test_a_missing_analysis_is_submitted_by_a_click(measured: Site, new_page: NewPage, scripts: bool) -> None:
     page = new_page(measured, scripts=scripts)
     page.goto("/methods/layer_norm")
     before = page.get_by_role("button", name=re.compile("^Measure ")).count()
@@ -100,7 +100,7 @@ def test_what_is_missing_is_measured_by_a_click(measured: Site, new_page: NewPag
     expect(page.locator("#missing")).to_contain_text(f"Under way: {experiment['id']}")
 
 
-def test_standings_are_the_boards(site: Site, new_page: NewPage) -> None:
+def test_standings_of_a_method_agree_with_the_board(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/methods/recurrent_batch_norm")
     card = httpx.get(f"{site.url}/v1/methods/recurrent_batch_norm/report-card").json()
@@ -116,7 +116,7 @@ def test_standings_are_the_boards(site: Site, new_page: NewPage) -> None:
     expect(page.locator(".standings")).to_contain_text("permuted_digits")
 
 
-def test_whoever_has_the_page_of_now_is_told_so(measured: Site) -> None:
+def test_an_unchanged_page_of_a_method_is_not_sent_again(measured: Site) -> None:
     first = httpx.get(f"{measured.url}/methods/layer_norm")
     again = {"If-None-Match": first.headers["etag"]}
     assert httpx.get(f"{measured.url}/methods/layer_norm", headers=again).status_code == 304
@@ -133,7 +133,7 @@ def test_an_unknown_method_is_not_found(empty_site: Site) -> None:
     assert "did you mean &#39;layer_norm&#39;?" in answer.text
 
 
-def test_the_answer_says_where_it_stands_and_what_it_costs() -> None:
+def test_the_answer_gives_the_ranks_of_a_method_and_the_cost_of_its_steps() -> None:
     assert facts(REPORT_CARD)[0] == "a training step takes ×1.46 (no interval) in lstm, compared with none"
     standing = REPORT_CARD.standings[0].model_copy(update={"n_seeds": 5})
     alone = REPORT_CARD.model_copy(update={"standings": [standing]})
@@ -163,7 +163,7 @@ def test_the_answer_says_where_it_stands_and_what_it_costs() -> None:
     assert claim(nowhere) == "It is on no board yet."
 
 
-def test_a_title_is_text_whatever_it_is(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_title_of_a_method_is_escaped(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(METHODS["layer_norm"], "title", "<script>alert(1)</script>")
     descriptions.method.cache_clear()
     try:

@@ -1,4 +1,4 @@
-"""Runs that diverged are told as what they are: no page shows them in the colour of success."""
+"""Runs that diverged are shown as diverged: no page shows them in the colour of success."""
 
 import re
 from typing import Any
@@ -46,7 +46,7 @@ def diverged(db: Database, *, at: int = 10, of: int = 1, lost: int = 1) -> Any:
         ({"divergence": {"series": "train.loss", "step": 7, "last_finite": 3.5}}, 7),
     ],
 )
-def test_the_step_of_a_divergence_is_the_results_else_the_last_one(result: Any, step: int) -> None:
+def test_the_step_of_a_divergence_comes_from_the_result_or_is_the_last_step(result: Any, step: int) -> None:
     assert diverged_at(examples.RUN.model_copy(update={"outcome": "diverged", "result": result})) == step
     assert diverged_at(examples.RUN.model_copy(update={"outcome": "completed", "result": result})) is None
 
@@ -97,7 +97,9 @@ def test_a_sweep_with_diverged_runs_is_amber_in_the_list_and_on_its_page(client:
 
 
 @pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
-def test_everybody_can_read_it(fresh_site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+def test_pages_with_diverged_runs_are_accessible(
+    fresh_site: Site, new_page: NewPage, size: tuple[int, int], theme: str
+) -> None:
     db = Database(fresh_site.settings.database_url)
     experiment = diverged(db, of=2)
     db.close()

@@ -29,7 +29,7 @@ def test_an_empty_service_says_what_to_do(empty_site: Site, new_page: NewPage) -
     expect(page.locator(".empty").get_by_role("link", name="Submit an experiment")).to_have_attribute("href", "/submit")
 
 
-def test_what_goes_on_and_who_stands_where(site: Site, new_page: NewPage) -> None:
+def test_the_first_page_shows_runs_under_way_and_standings(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/")
     expect(page.locator(".verdict")).to_contain_text("1 running, 7 queued, 0 workers, 2 failed.")
@@ -67,7 +67,7 @@ def test_another_profile_is_chosen_by_a_click(site: Site, new_page: NewPage) -> 
     expect(page.locator(".standings thead")).to_contain_text("permuted_digits")
 
 
-def test_the_pages_of_this_room_link_to_what_there_is(site: Site, new_page: NewPage) -> None:
+def test_links_among_the_first_page_boards_and_comparisons_work(site: Site, new_page: NewPage) -> None:
     """Only links to these pages are tested; experiments, methods and others have their own tests."""
     page = new_page(site)
     seen: set[str] = set()

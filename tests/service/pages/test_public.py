@@ -24,7 +24,7 @@ def test_files_are_kept_for_good_and_compressed_once(shared_client: TestClient) 
 
 
 @pytest.mark.parametrize("path", ["/static/0000000000000000/page.js", f"/static/{FILES.digest}/../formats.py"])
-def test_other_files_are_not_there(shared_client: TestClient, path: str) -> None:
+def test_files_outside_the_public_folder_are_not_found(shared_client: TestClient, path: str) -> None:
     assert shared_client.get(path).status_code == 404
     assert shared_client.get(f"/static/{FILES.digest}/formats.py").status_code == 404
 
@@ -42,7 +42,7 @@ def test_the_choice_of_colours_is_kept_and_leads_back_to_our_pages_alone(
     assert "data-theme" not in shared_client.get("/", headers={"Cookie": "theme=<b>"}).text
 
 
-def test_another_sites_page_cannot_choose(shared_client: TestClient) -> None:
+def test_a_page_of_another_site_cannot_choose_the_colours(shared_client: TestClient) -> None:
     answer = shared_client.post("/theme", data={"theme": "dark"}, headers={"Origin": "https://evil.example"})
     assert answer.status_code == 403
 

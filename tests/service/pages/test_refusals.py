@@ -22,7 +22,7 @@ def test_a_browser_gets_a_page_with_the_status_and_a_next_step(shared_client: Te
     assert 'href="/boards"' in answer.text
 
 
-def test_programs_get_the_problem_as_ever(shared_client: TestClient) -> None:
+def test_programs_get_a_problem_and_not_a_page(shared_client: TestClient) -> None:
     for path, headers in (("/nothing", {}), ("/v1/nothing", HTML)):
         answer = shared_client.get(path, headers=headers)
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
@@ -35,7 +35,7 @@ def test_an_unknown_parameter_is_refused_and_its_name_is_text(shared_client: Tes
     assert "<code>&lt;script&gt;</code>: unknown parameter" in answer.text
 
 
-def test_another_host_and_another_origin_are_refused_by_pages_too(shared_client: TestClient) -> None:
+def test_pages_refuse_another_host_and_another_origin(shared_client: TestClient) -> None:
     host = shared_client.get("/", headers={**HTML, "Host": "evil.example"})
     assert host.status_code == 421
     assert "evil.example" in host.text
@@ -65,7 +65,7 @@ def test_everybody_can_read_a_refusal(empty_site: Site, new_page: NewPage, theme
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_where_keys_are_asked_for_a_page_leads_to_the_sign_in(settings: Settings) -> None:
+def test_a_page_that_needs_a_key_leads_to_the_sign_in(settings: Settings) -> None:
     with TestClient(create_app(settings, require_keys=True)) as client:
         answer = client.get("/boards", headers=HTML)
         assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8")

@@ -67,7 +67,7 @@ def test_the_answer_says_what_happened(changes: dict[str, Any], text: str, tone:
         (2, "auto", "It waits again, as attempt 2: no worker is alive. Start one:", "normbench worker"),
     ],
 )
-def test_a_run_that_nobody_will_take_says_how_to_start_a_worker(
+def test_a_run_that_no_worker_will_take_says_how_to_start_a_worker(
     attempt: int, device: str, text: str, command: str
 ) -> None:
     found = answer(run(state="queued", attempt=attempt), "accuracy", device)
@@ -94,7 +94,7 @@ def test_an_analysis_says_how_much_it_found() -> None:
     assert answer(run(result={"findings": [{}, {}]}, outcome=None), None).text == "It found 2 things."
 
 
-def test_results_and_seconds_are_written_as_everywhere() -> None:
+def test_results_and_seconds_have_the_usual_format() -> None:
     assert results(examples.RUN) == [
         ("test accuracy", "67.70%"),
         ("validation accuracy", "71.30%"),
@@ -143,7 +143,7 @@ def test_an_analysis_shows_its_findings_beside_what_is_claimed(client: TestClien
         assert text in shown
 
 
-def test_what_is_not_there_leads_to_the_list(shared_client: TestClient) -> None:
+def test_the_page_of_an_unknown_run_links_to_the_list(shared_client: TestClient) -> None:
     answer = shared_client.get("/runs/run_1", headers={"Accept": "text/html"})
     assert answer.status_code == 404
     assert 'href="/experiments">See all experiments</a>' in answer.text
@@ -152,7 +152,9 @@ def test_what_is_not_there_leads_to_the_list(shared_client: TestClient) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE])
 @pytest.mark.parametrize("which", ["running", "failed"])
-def test_everybody_can_read_it(site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]) -> None:
+def test_the_page_of_a_run_is_accessible(
+    site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]
+) -> None:
     page = new_page(site, theme=theme, size=size)
     page.goto(f"/experiments/{site.found[which]}")
     page.get_by_role("link", name="seed 0").click()
@@ -163,7 +165,7 @@ def test_everybody_can_read_it(site: Site, new_page: NewPage, which: str, theme:
     check_fits(page)
 
 
-def test_its_curves_grow(fresh_site: Site, new_page: NewPage) -> None:
+def test_curves_on_the_page_of_a_run_grow(fresh_site: Site, new_page: NewPage) -> None:
     db = Database(fresh_site.settings.database_url)
     run_id = submitted(db).runs[0].id
     lease = claimed(db).lease

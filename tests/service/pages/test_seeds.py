@@ -51,7 +51,7 @@ def test_five_seeds_are_ranked_and_tie(client: TestClient, db: Database, path: s
     assert (' tie first">' if on_board else 'class="n first">1<') in text
 
 
-def test_overall_one_seed_is_no_verdict(client: TestClient, db: Database) -> None:
+def test_one_seed_gives_no_verdict_over_all_tasks(client: TestClient, db: Database) -> None:
     two_methods(db, 1)
     assert "Too few seeds to say who wins overall:" in client.get("/boards?profile=smoke").text
     two_methods(db, 5)

@@ -19,7 +19,7 @@ HTML = {"Accept": "text/html"}
 
 @pytest.fixture
 def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A service that asks for keys; ``found`` has one, and its id."""
+    """A service that asks for keys; ``found`` has a key and the id of this key."""
     settings = settings_in(tmp_path_factory.mktemp("locked"))
     db = Database(settings.database_url)
     migrate(db)
@@ -83,19 +83,19 @@ def foreign(chromium: Browser, locked: Site) -> Iterator[Page]:
     context.close()
 
 
-def test_a_link_from_another_site_leads_to_the_page_for_who_is_signed_in(locked: Site, foreign: Page) -> None:
+def test_a_link_from_another_site_leads_a_signed_in_user_to_the_page(locked: Site, foreign: Page) -> None:
     foreign.goto("/sign-in")
     foreign.get_by_label("API key").fill(locked.found["key"])
     foreign.get_by_role("button", name="Sign in").click()
     foreign.goto("http://blog.example/")
     with foreign.expect_response(re.compile("/submit")) as first:
         foreign.get_by_role("link").click()
-    assert first.value.status == 401  # the browser kept the key to itself
+    assert first.value.status == 401  # the browser did not send the key
     expect(foreign.get_by_role("heading", level=1)).to_have_text("Submit an experiment")
     expect(foreign).to_have_url(f"{locked.url}/submit?method=rms_norm&task=permuted_digits")
 
 
-def test_a_link_from_another_site_leads_to_the_sign_in_for_everybody_else(locked: Site, foreign: Page) -> None:
+def test_a_link_from_another_site_leads_a_user_without_a_key_to_the_sign_in(locked: Site, foreign: Page) -> None:
     foreign.goto("http://blog.example/")
     foreign.get_by_role("link").click()
     expect(foreign.get_by_label("API key")).to_be_visible()
@@ -129,7 +129,7 @@ def test_the_sign_in_says_that_a_kept_key_is_revoked(locked: Site) -> None:
     assert 'name="key"' in answer.text
 
 
-def test_where_no_key_is_asked_for_the_page_says_so(empty_site: Site) -> None:
+def test_the_sign_in_says_if_the_service_asks_for_no_key(empty_site: Site) -> None:
     answer = httpx.get(f"{empty_site.url}/sign-in", headers=HTML)
     assert answer.status_code == 200
     assert "does not ask for a key" in answer.text
@@ -149,7 +149,7 @@ def shown_calls(text: str) -> list[str]:
     return [html.unescape(call) for call in re.findall("<code>(curl .*?)</code>", text, flags=re.DOTALL)]
 
 
-def test_calls_are_shown_with_a_key_where_one_is_asked_for(locked: Site, empty_site: Site) -> None:
+def test_calls_are_shown_with_a_key_if_the_service_asks_for_keys(locked: Site, empty_site: Site) -> None:
     kept = {"Cookie": f"normbench_key={locked.found['key']}"}
     for site, key in ((locked, ' -H "Authorization: Bearer $NORMBENCH_API_KEY"'), (empty_site, "")):
         submit = httpx.get(f"{site.url}/submit", headers=kept).text

@@ -25,7 +25,7 @@ def sent(spec: Mapping[str, Any], changed: Mapping[str, Sequence[str]] = {}, **c
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_what_nobody_changed_is_not_written(task: str) -> None:
+def test_unchanged_fields_are_not_written(task: str) -> None:
     form = form_of({"task": {"name": task}})
     spec = written_spec(sent(form.skeleton))
     norm = {"norm": {"method": "none"}} if TASKS[task].takes_norm else {}
@@ -61,7 +61,7 @@ def test_fields_are_read_as_their_schema_says_and_stay_text_where_they_cannot() 
     }
 
 
-def test_what_an_object_is_or_that_it_is_none_can_be_changed() -> None:
+def test_an_optional_part_can_be_added_and_removed() -> None:
     shown = form_of(RBN)
     assert [group.name for group in shown.all_groups if group.is_none] == ["training.schedule"]
     some = [pair for pair in sent(RBN) if pair != ("none", "training.schedule")]
@@ -71,7 +71,7 @@ def test_what_an_object_is_or_that_it_is_none_can_be_changed() -> None:
     assert "training" not in written_spec([*sent(with_schedule), ("none", "training.schedule")])
 
 
-def test_after_another_choice_those_changes_stay_that_have_a_field() -> None:
+def test_changes_that_still_have_a_field_survive_another_choice() -> None:
     changed = {"norm.eps": ["0.5"], "model.forget_bias": ["2"], "task.name": ["feedforward"]}
     assert written_spec(sent(RBN, changed)) == {
         "task": {"name": "feedforward", "profile": "small"},
@@ -81,7 +81,7 @@ def test_after_another_choice_those_changes_stay_that_have_a_field() -> None:
     assert adam["training"] == {"optimizer": {"name": "adam", "lr": 0.01}}
 
 
-def test_a_change_is_undone_by_its_reset_and_all_by_that_of_all() -> None:
+def test_a_reset_undoes_its_change_and_reset_all_undoes_all_changes() -> None:
     spec = {**RBN, "seeds": [7], "norm": {"method": "recurrent_batch_norm", "eps": 0.5}}
     assert written_spec(sent(spec, reset="norm.eps")) == {**RBN, "seeds": [7]}
     assert written_spec(sent(spec, reset="all")) == RBN
@@ -96,7 +96,7 @@ def test_fields_that_no_form_has_are_kept_for_the_check_to_refuse() -> None:
 
 
 @pytest.mark.parametrize("shown", ["", "{", "[1]", '"x"', '{"task": 3, "training": {"optimizer": []}}'])
-def test_a_form_that_says_nonsense_of_itself_does_no_harm(shown: str) -> None:
+def test_a_form_with_malformed_hidden_fields_does_no_harm(shown: str) -> None:
     assert written_spec([("shown", shown), ("task.name", "char_lm")])["task"]["name"] == "char_lm"
 
 

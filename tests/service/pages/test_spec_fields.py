@@ -21,7 +21,7 @@ from service.pages.spec_fields import Field, cast, texts_of
         ("any", "[1, a", "[1, a"),
     ],
 )
-def test_what_is_no_value_of_its_kind_stays_as_it_was_typed(kind: Any, text: str, value: Any) -> None:
+def test_text_that_is_not_a_value_of_its_kind_stays_as_it_was_typed(kind: Any, text: str, value: Any) -> None:
     assert cast(Field("norm.x", kind, default=0), [text]) == value
 
 

@@ -33,7 +33,7 @@ def test_a_field_is_asked_for_as_its_schema_says(name: str, kind: str, default: 
     assert (field.kind, field.default, field.nullable) == (kind, default, nullable)
 
 
-def test_defaults_are_the_profiles() -> None:
+def test_defaults_of_fields_are_those_of_the_profile() -> None:
     paper = form_of({"task": {"name": "permuted_digits", "profile": "paper"}})
     assert paper.fields["training.max_steps"].default == 2400
     assert form_of(PIXELS).fields["training.max_steps"].default == 200
@@ -56,5 +56,5 @@ def test_every_option_of_every_task_has_a_field_of_a_known_kind(task: str) -> No
 
 
 @pytest.mark.parametrize("written", [{}, {"task": 3}, {"task": {"name": []}}, {"task": {"name": "x", "profile": {}}}])
-def test_what_names_no_task_gets_the_form_of_the_first(written: Any) -> None:
+def test_a_spec_that_names_no_task_gets_the_form_of_the_first_task(written: Any) -> None:
     assert form_of(written).skeleton["task"] == {"name": "permuted_digits", "profile": "small"}

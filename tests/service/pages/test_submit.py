@@ -57,7 +57,7 @@ def test_a_submission_tells_its_cost_and_leads_to_the_experiment(fresh_site: Sit
     assert (spec["task"]["profile"], spec["norm"]["method"], spec["seeds"]) == ("smoke", "layer_norm", [0, 1, 2])
 
 
-def test_what_was_measured_says_how_long_it_takes_and_what_is_known(site: Site, new_page: NewPage) -> None:
+def test_the_estimate_uses_measured_runs_and_names_measured_seeds(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/submit?task=permuted_digits&profile=small&method=layer_norm")
     expect(page.locator("#comes-to")).to_contain_text(
@@ -91,7 +91,7 @@ def test_an_error_stands_at_its_field_and_the_rest_is_kept(fresh_site: Site, new
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_errors_of_three_fields_all_stand_at_theirs(fresh_site: Site, new_page: NewPage, scripts: bool) -> None:
+def test_three_wrong_fields_each_show_their_own_error(fresh_site: Site, new_page: NewPage, scripts: bool) -> None:
     page = new_page(fresh_site, scripts=scripts)
     page.goto("/submit?method=layer_norm")
     typed = {"norm.eps": "tiny", "training.batch_size": "0", "seeds": "0, 0", "model.hidden_size": "48"}
@@ -147,7 +147,7 @@ def test_a_field_is_marked_while_it_is_changed_and_reset_by_a_click(fresh_site: 
     expect(field(page, "training.target")).to_have_value("0.5")
 
 
-def test_another_task_has_other_fields_and_keeps_what_it_can(fresh_site: Site, new_page: NewPage) -> None:
+def test_another_task_has_other_fields_and_keeps_values_that_fit(fresh_site: Site, new_page: NewPage) -> None:
     page = new_page(fresh_site)
     page.goto("/submit?method=layer_norm")
     field(page, "norm.eps").fill("0.5")
@@ -162,7 +162,7 @@ def test_another_task_has_other_fields_and_keeps_what_it_can(fresh_site: Site, n
     expect(page.locator("#comes-to .claim")).to_contain_text("1 run")
 
 
-def test_typing_is_never_disturbed_by_what_comes_back(fresh_site: Site, new_page: NewPage) -> None:
+def test_typing_is_never_disturbed_by_an_answer_of_the_service(fresh_site: Site, new_page: NewPage) -> None:
     page = new_page(fresh_site)
     page.goto("/submit?method=layer_norm")
     eps = field(page, "norm.eps")
@@ -187,7 +187,7 @@ def test_the_keyboard_alone_submits(fresh_site: Site, new_page: NewPage) -> None
     reach(page, "f-seeds")
     page.keyboard.press("Control+A")
     page.keyboard.type("0 1")
-    page.keyboard.press("Enter")  # shows what it comes to, and submits nothing yet
+    page.keyboard.press("Enter")  # shows the estimate, and submits nothing yet
     expect(page.locator("#comes-to .claim")).to_contain_text("2 runs")
     reach_button(page, "Submit")
     page.keyboard.press("Enter")
@@ -215,7 +215,7 @@ def reach_button(page: Page, name: str) -> None:
     raise AssertionError(f"Tab does not reach the button {name}")
 
 
-def test_all_of_it_works_without_scripts(fresh_site: Site, new_page: NewPage) -> None:
+def test_the_form_works_without_scripts(fresh_site: Site, new_page: NewPage) -> None:
     page = new_page(fresh_site, scripts=False)
     page.goto("/submit")
     field(page, "task.name").select_option("feedforward")
@@ -289,7 +289,7 @@ def test_other_sites_cannot_submit(fresh_site: Site) -> None:
     assert (own.status_code, bool(EXPERIMENT.search(own.headers["location"]))) == (303, True)
 
 
-def test_a_text_that_no_spec_is_as_long_as_is_not_read(empty_site: Site) -> None:
+def test_a_text_longer_than_any_spec_is_not_read(empty_site: Site) -> None:
     fields = {"task.name": "permuted_digits", "yaml": "a: " + "[" * 40_000, "action": "submit"}
     answer = httpx.post(f"{empty_site.url}/submit", data=fields)
     assert answer.status_code == 422

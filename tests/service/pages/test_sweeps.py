@@ -36,7 +36,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_everybody_can_read_them(swept: Swept, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+def test_pages_of_sweeps_are_accessible(swept: Swept, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
     page = new_page(swept.site, theme=theme, size=size)
     for path in ("/sweeps", f"/sweeps/{swept.two_axes}", f"/sweeps/{swept.methods}", f"/sweeps/{swept.waiting}"):
         page.goto(path)
@@ -65,7 +65,7 @@ def test_two_fields_make_a_table_whose_cells_lead_to_experiments(swept: Swept, n
     expect(page.locator(".facts")).to_contain_text("2 cells diverged in every seed")
 
 
-def test_where_another_method_becomes_better_is_said_and_drawn(swept: Swept, new_page: NewPage) -> None:
+def test_the_page_says_and_draws_where_another_method_becomes_better(swept: Swept, new_page: NewPage) -> None:
     page = new_page(swept.site)
     page.goto(f"/sweeps/{swept.methods}")
     expect(page.locator("#budget")).to_contain_text("From 4 cells on, none is better than layer_norm")
@@ -86,7 +86,7 @@ def test_where_another_method_becomes_better_is_said_and_drawn(swept: Swept, new
     assert [shape["x0"] for shape in figure["layout"]["shapes"]] == [4]
 
 
-def test_a_figure_that_is_not_there_says_which_is(swept: Swept) -> None:
+def test_an_unknown_figure_is_refused_with_the_known_name(swept: Swept) -> None:
     answer = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.methods}/figures/heat")
     assert (answer.status_code, "choose from budget" in answer.json()["detail"]) == (404, True)
 
@@ -116,7 +116,7 @@ def test_other_sites_cannot_cancel(swept: Swept) -> None:
     assert httpx.get(f"{swept.site.url}/v1/sweeps/{swept.waiting}").json()["state"] == "queued"
 
 
-def test_a_choice_is_told_once_something_was_chosen(swept: Swept) -> None:
+def test_the_rule_of_selection_is_shown_once_a_cell_was_selected(swept: Swept) -> None:
     done, waits = (
         httpx.get(f"{swept.site.url}/sweeps/{sweep}", headers={"Accept": "text/html"}).text
         for sweep in (swept.two_axes, swept.waiting)
@@ -126,7 +126,7 @@ def test_a_choice_is_told_once_something_was_chosen(swept: Swept) -> None:
     assert "chosen by validation" not in waits
 
 
-def test_where_no_sweep_is_yet_an_example_stands_that_works(fresh_site: Site, new_page: NewPage) -> None:
+def test_an_empty_list_of_sweeps_shows_an_example_that_works(fresh_site: Site, new_page: NewPage) -> None:
     page = new_page(fresh_site)
     page.goto("/sweeps")
     expect(page.locator(".empty h2")).to_have_text("No sweep yet")
@@ -136,7 +136,7 @@ def test_where_no_sweep_is_yet_an_example_stands_that_works(fresh_site: Site, ne
     assert httpx.post(f"{fresh_site.url}/v1/sweeps", content=body[1]).status_code == 201
 
 
-def test_what_is_no_sweep_is_not_found(swept: Swept) -> None:
+def test_an_unknown_sweep_is_not_found(swept: Swept) -> None:
     html = {"Accept": "text/html"}
     assert httpx.get(f"{swept.site.url}/sweeps/swp_nothing", headers=html).status_code == 404
     assert httpx.post(f"{swept.site.url}/sweeps/swp_nothing/retry", headers=html).status_code == 404
@@ -162,7 +162,9 @@ def test_sweeps_come_in_pages(fresh_site: Site, new_page: NewPage) -> None:
         ([50, 60], 0.5, "All cells diverged or are over the budget of their board, so no cell is the best."),
     ],
 )
-def test_why_no_cell_is_the_best_is_said(db: Database, steps: list[int], worth: float | None, told: str) -> None:
+def test_the_page_says_why_there_is_no_best_cell(
+    db: Database, steps: list[int], worth: float | None, told: str
+) -> None:
     sweep_id = stored(db, posted({"training.max_steps": steps}))
     run_all(db, lambda _spec, _seed: worth)
     assert claim(shown(db, sweep_id)) == told

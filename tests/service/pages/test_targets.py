@@ -37,12 +37,14 @@ def full_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def open_all(page: Page) -> None:
-    """Everything that is folded."""
+    """Unfold everything that is folded."""
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
 
 @pytest.mark.parametrize(("size", "least"), [(PHONE, 44), (WIDE, 24)], ids=["phone", "wide"])
-def test_what_is_pressed_is_large_enough(full_site: Site, new_page: NewPage, size: tuple[int, int], least: int) -> None:
+def test_targets_on_all_pages_are_large_enough_to_press(
+    full_site: Site, new_page: NewPage, size: tuple[int, int], least: int
+) -> None:
     found = full_site.found
     page = new_page(full_site, size=size)
     further = ("/tasks", "/sign-in", "/boards/sequential_digits?profile=smoke", "/experiments?state=failed")
@@ -57,7 +59,7 @@ def test_what_is_pressed_is_large_enough(full_site: Site, new_page: NewPage, siz
     assert page.evaluate(TOO_SMALL, least) == []
 
 
-def test_what_is_pressed_to_try_the_api_is_large_enough(empty_site: Site, new_page: NewPage) -> None:
+def test_targets_of_the_api_description_are_large_enough_to_press(empty_site: Site, new_page: NewPage) -> None:
     page = new_page(empty_site, size=PHONE)
     page.goto("/docs")
     page.locator(".opblock-summary-control").first.click()

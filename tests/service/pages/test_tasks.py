@@ -14,7 +14,7 @@ HTML = {"Accept": "text/html"}
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_everybody_can_read_them(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
+def test_pages_of_tasks_are_accessible(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
     page = new_page(site, theme=theme, size=size)
     for path in ("/tasks", "/tasks/permuted_mnist", "/tasks/gradient_flow"):
         page.goto(path)
@@ -49,7 +49,7 @@ def test_a_task_leads_to_its_form(site: Site, new_page: NewPage) -> None:
     expect(page.get_by_role("combobox", name="Task")).to_have_value("sequential_digits")
 
 
-def test_what_counts_is_said_in_a_sentence() -> None:
+def test_the_answer_says_in_a_sentence_which_metric_decides() -> None:
     assert answer("permuted_mnist") == (
         "The method with the highest accuracy on test data wins, with the model that has the best validation accuracy."
     )
@@ -64,7 +64,7 @@ def test_names_in_descriptions_are_set_as_code(empty_site: Site) -> None:
 
 
 @pytest.mark.parametrize(("name", "has_numbers"), [("permuted_mnist", True), ("gradient_flow", False)])
-def test_profiles_have_a_column_of_numbers_where_there_are_some(empty_site: Site, name: str, has_numbers: bool) -> None:
+def test_profiles_have_a_column_of_numbers_if_there_are_numbers(empty_site: Site, name: str, has_numbers: bool) -> None:
     shown = httpx.get(f"{empty_site.url}/tasks/{name}", headers=HTML).text
     assert ('<th scope="col">Numbers</th>' in shown) == has_numbers
     assert ('<td class="numbers">' in shown) == has_numbers
@@ -81,5 +81,5 @@ def test_profiles_have_a_column_of_numbers_where_there_are_some(empty_site: Site
         ({"$ref": "#/$defs/X"}, "see the API"),
     ],
 )
-def test_what_an_option_may_be_is_said_in_words(schema: dict[str, object], words: str) -> None:
+def test_the_values_that_an_option_may_have_are_described_in_words(schema: dict[str, object], words: str) -> None:
     assert may_be(schema) == words

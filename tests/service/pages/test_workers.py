@@ -44,7 +44,7 @@ def waiting(device: str, queued: int, workers: int) -> QueueOut:
         ),
     ],
 )
-def test_the_answer_says_who_works(
+def test_the_answer_counts_live_workers_and_waiting_runs(
     rows: Sequence[Row], queue: Sequence[QueueOut], text: str, tone: str, facts: list[str]
 ) -> None:
     found = answer(rows, queue)
@@ -52,7 +52,7 @@ def test_the_answer_says_who_works(
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_each_worker_stands_with_what_it_trains(client: TestClient, db: Database) -> None:
+def test_each_worker_is_shown_with_the_run_that_it_trains(client: TestClient, db: Database) -> None:
     run_id = submitted(db).runs[0].id
     with db.transaction() as session:
         register(session, WorkerIdentity("wrk_1", "node-<b>", 4711, "cpu", ("auto", "cpu"), None))
@@ -69,7 +69,9 @@ def test_each_worker_stands_with_what_it_trains(client: TestClient, db: Database
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE])
-def test_everybody_can_read_it(fresh_site: Site, new_page: NewPage, theme: str, size: tuple[int, int]) -> None:
+def test_the_page_of_workers_is_accessible(
+    fresh_site: Site, new_page: NewPage, theme: str, size: tuple[int, int]
+) -> None:
     page = new_page(fresh_site, theme=theme, size=size)
     page.goto("/workers")
     expect(page.get_by_text("normbench worker", exact=True)).to_be_visible()

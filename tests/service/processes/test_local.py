@@ -1,4 +1,4 @@
-"""``normbench up``: it ends in order, is alone in its directory, runs nobody else's code, and replaces what dies."""
+"""``normbench up`` ends in order, is alone in its directory, runs no foreign code, and replaces processes that die."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ NEVER = 3600  # seconds; no lease runs out in a test
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One for many tests, as each costs seconds to start; whoever ends it starts it again."""
+    """A service for many tests, as each start costs seconds. A test that ends the service starts it again."""
     folder = tmp_path_factory.mktemp("local")
     with service(folder, checkpoint_seconds=0.5, lease_seconds=NEVER, heartbeat_seconds=0.5) as running:
         yield running
@@ -35,7 +35,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def local(shared: Service) -> Service:
-    """It runs, and has nothing to do."""
+    """The shared service, which runs and has no work."""
     shared.up()
     shared.cancel_all()
     return shared
@@ -49,7 +49,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def stand_by(local: Service, up: subprocess.Popen[bytes]) -> psutil.Process:
-    """The worker that waits for another's end, its fork server started."""
+    """The stand-by worker, after its fork server has started."""
     at_work = local.worker_pid()
 
     def find() -> psutil.Process | None:
@@ -70,7 +70,7 @@ def test_an_api_and_a_scheduler_told_to_stop_end_well(tmp_path: Path) -> None:
             assert process.wait(20) == 0, running.logs()
 
 
-def test_without_the_device_that_its_workers_need_it_says_so_and_ends(tmp_path: Path) -> None:
+def test_up_without_the_device_of_its_workers_says_so_and_ends(tmp_path: Path) -> None:
     with service(tmp_path) as running:
         assert running.start("up", "--port", str(running.port), "--device", "cuda:63").wait(90) == 2
         assert "cannot train on cuda:63 here; name another with --device" in running.logs()
@@ -79,7 +79,7 @@ def test_without_the_device_that_its_workers_need_it_says_so_and_ends(tmp_path: 
 
 
 @pytest.mark.parametrize("command", [("up",), ("api", "scheduler", "worker")])
-def test_what_stands_in_the_current_directory_never_runs(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_modules_in_the_current_directory_are_never_imported(tmp_path: Path, command: tuple[str, ...]) -> None:
     for name in ("workers", "service", "normcore", "migrations", "normbench", "torch", "celery", "logging"):
         package = tmp_path / name
         package.mkdir()
@@ -94,7 +94,7 @@ def test_what_stands_in_the_current_directory_never_runs(tmp_path: Path, command
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_told_to_stop_it_gives_the_run_back_leaves_no_process_and_ends_well(
+def test_up_that_is_told_to_stop_gives_its_run_back_and_leaves_no_process(
     local: Service, number: signal.Signals
 ) -> None:
     up = local.up()
@@ -144,7 +144,7 @@ def test_a_killed_worker_is_replaced_at_once_with_all_that_it_held(local: Servic
     assert len(local.get("/v1/workers")["items"]) == 1, "the dead ones are not shown"
 
 
-def test_a_stand_by_takes_the_place_of_a_killed_worker_has_one_itself_and_ends_with_all(tmp_path: Path) -> None:
+def test_a_stand_by_replaces_a_killed_worker_and_gets_a_stand_by_itself(tmp_path: Path) -> None:
     with service(tmp_path, checkpoint_seconds=0.5, lease_seconds=NEVER, heartbeat_seconds=0.5, stand_by=True) as local:
         up = local.up()
         victim = local.submit(**ENDLESS)
@@ -163,7 +163,7 @@ def test_a_stand_by_takes_the_place_of_a_killed_worker_has_one_itself_and_ends_w
         assert [process for process in below if is_alive(process)] == []
 
 
-def test_where_nobody_asks_for_it_no_worker_stands_by(
+def test_there_is_no_stand_by_unless_the_settings_ask_for_it(
     supervised: "Supervised", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
@@ -173,7 +173,7 @@ def test_where_nobody_asks_for_it_no_worker_stands_by(
     supervised.next_worker()
 
 
-def test_a_second_one_in_the_same_directory_names_the_first_and_ends(local: Service) -> None:
+def test_a_second_up_in_the_same_directory_names_the_first_and_ends(local: Service) -> None:
     first = local.up()
     second = local.start("up", "--port", "0")
     assert second.wait(60) == 2
@@ -193,7 +193,7 @@ class Supervised:
         self._seen = {""}
 
     def next_worker(self) -> int:
-        """The process of a worker that was not there before."""
+        """The process id of a worker that this method has not returned before."""
 
         def find() -> Worker | None:
             with self.db.snapshot() as session:
@@ -222,7 +222,7 @@ def test_workers_killed_at_work_are_replaced_without_a_pause(
     supervised.next_worker()
 
 
-def test_while_no_process_can_be_started_workers_are_tried_again(
+def test_workers_are_started_again_after_no_process_could_be_started(
     supervised: Supervised, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.1,))
@@ -233,7 +233,7 @@ def test_while_no_process_can_be_started_workers_are_tried_again(
     supervised.next_worker()
 
 
-def test_a_stand_by_that_cannot_be_started_or_dies_is_tried_again_and_harms_nobody(
+def test_a_stand_by_that_cannot_be_started_or_dies_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("service.processes.stand_by.STAND_BY_SECONDS", 0.0)
@@ -243,7 +243,7 @@ def test_a_stand_by_that_cannot_be_started_or_dies_is_tried_again_and_harms_nobo
         spare.fill()
     assert "no worker stands by: " in caplog.text
 
-    # By its command line it could not be told: a process that has just been started has none for a moment.
+    # The command line cannot tell: a process has none for a moment after its start.
     others = psutil.Process().children()
 
     def waiting() -> list[psutil.Process]:

@@ -29,7 +29,7 @@ def idle_worker(db: Database) -> None:
         registration.heartbeat(session, WorkerIdentity("wrk_1", "host", 1, "cpu", ("auto", "cpu")))
 
 
-def test_one_look_takes_back_what_is_lost_notifies_again_and_forgets_the_silent(
+def test_one_look_takes_back_lost_runs_notifies_again_and_removes_silent_workers(
     db: Database, settings: Settings
 ) -> None:
     lost, unheard = submitted(db, seeds=[0]), submitted(db, seeds=[1])
@@ -68,7 +68,7 @@ def test_a_run_is_notified_of_once_its_pause_is_over(db: Database, settings: Set
     assert look(db, settings) == [Notification(lease.run_id, "auto")]
 
 
-def test_a_run_is_lost_so_often_as_the_settings_say(db: Database, settings: Settings) -> None:
+def test_a_run_may_be_lost_as_often_as_the_settings_say(db: Database, settings: Settings) -> None:
     once = settings.model_copy(update={"max_attempts": 1})
     submitted(db)
     lease = claimed(db, lease_seconds=-1).lease
@@ -76,8 +76,8 @@ def test_a_run_is_lost_so_often_as_the_settings_say(db: Database, settings: Sett
     assert run_of(db, lease.run_id).state == "failed"
 
 
-def test_after_the_database_was_away_leases_are_given_time_to_be_renewed(tmp_path: Path) -> None:
-    """The tables come into being only while the scheduler runs: until then every look of its fails."""
+def test_leases_get_time_for_renewal_after_the_database_was_away(tmp_path: Path) -> None:
+    """The tables are created only while the scheduler runs; every look of the scheduler before that fails."""
     settings = Settings(
         data_dir=tmp_path, broker_url="filesystem://localhost", scheduler_seconds=0.02, lease_seconds=1.5
     )

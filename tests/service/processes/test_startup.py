@@ -30,7 +30,7 @@ def local(data_dir: Path, **changes: Any) -> Settings:
     return Settings(**{**given, **changes})
 
 
-def test_a_first_start_makes_everything_there_is_to_make(tmp_path: Path) -> None:
+def test_a_first_start_creates_database_and_store_and_leaves_no_probes(tmp_path: Path) -> None:
     settings = local(tmp_path / "a" / "b")
     db = prepare(settings)
     with db.snapshot() as session:
@@ -101,7 +101,7 @@ def test_a_database_server_that_does_not_answer_is_waited_for_and_then_named(
         prepare(local(tmp_path, database_url=f"postgresql://me@127.0.0.1:{free_port()}/x"))
 
 
-def test_a_database_server_that_accepts_and_says_nothing_is_not_waited_for_any_longer(
+def test_a_database_server_that_accepts_and_stays_silent_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(startup, "DATABASE_PATIENCE", 0.0)
@@ -119,19 +119,19 @@ def test_a_database_of_a_newer_version_is_left_alone(settings: Settings, db: Dat
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "localhost"])
-def test_only_this_machine_connects_to_a_loopback_address(host: str) -> None:
+def test_loopback_addresses_are_recognised(host: str) -> None:
     assert is_loopback(host)
 
 
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "10.0.0.1", "192.168.1.2", "example.org", "", "localhost.example.org"]
 )
-def test_others_connect_to_any_other_address(host: str) -> None:
+def test_other_addresses_are_not_called_loopback(host: str) -> None:
     assert not is_loopback(host)
 
 
 @SQLITE
-def test_beyond_this_machine_keys_are_needed_and_without_one_it_does_not_start(db: Database) -> None:
+def test_an_api_open_to_other_machines_does_not_start_without_a_key(db: Database) -> None:
     assert keys_needed(db, "127.0.0.1") is False
     with pytest.raises(StartupError, match=r"0\.0\.0\.0 without API keys.*normbench keys create"):
         keys_needed(db, "0.0.0.0")
@@ -152,7 +152,7 @@ def test_a_port_that_is_taken_is_named() -> None:
             listen("127.0.0.1", port)
 
 
-def test_an_address_that_is_not_ours_is_named() -> None:
+def test_an_address_of_another_machine_is_named() -> None:
     with pytest.raises(StartupError, match=r"192\.0\.2\.1"):
         listen("192.0.2.1", 0)
 
@@ -162,7 +162,7 @@ def test_a_free_port_can_be_connected_to() -> None:
         pass
 
 
-def test_who_listens_may_have_as_many_clients_as_the_system_allows() -> None:
+def test_listening_raises_the_limit_of_open_files_to_the_most_allowed() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
     try:

@@ -21,7 +21,7 @@ def card_of(client: TestClient, method: str) -> dict[str, Any]:
     return card
 
 
-def test_of_a_method_that_nothing_is_known_of_everything_is_missing(client: TestClient) -> None:
+def test_everything_is_missing_of_a_method_without_results(client: TestClient) -> None:
     card = card_of(client, "layer_norm")
     assert (card["method"], card["title"]) == ("layer_norm", "Layer normalization")
     assert (card["invariances"], card["standings"], card["pending"]) == (None, [], [])
@@ -36,7 +36,7 @@ def test_of_a_method_that_nothing_is_known_of_everything_is_missing(client: Test
     ]
 
 
-def test_what_is_missing_can_be_submitted_and_is_pending_then(client: TestClient) -> None:
+def test_missing_analyses_can_be_submitted_and_are_pending_then(client: TestClient) -> None:
     ids = []
     for spec in card_of(client, "rms_norm")["missing"]:
         answer = client.post("/v1/experiments", json=spec)
@@ -94,7 +94,7 @@ def test_analyses_of_other_options_do_not_count(client: TestClient, db: Database
     assert card_of(client, "layer_norm")["invariances"] is None
 
 
-def test_a_method_of_layers_has_no_cells_and_one_that_is_not_measurable_says_why(client: TestClient) -> None:
+def test_a_card_has_no_cells_for_a_method_of_layers_and_says_what_cannot_apply(client: TestClient) -> None:
     assert card_of(client, "batch_norm")["cells"] == {}
     card = card_of(client, "instance_norm")
     assert card["missing"] == []
@@ -117,10 +117,10 @@ def test_the_best_entry_of_each_board_is_shown(client: TestClient, db: Database)
     assert card_of(client, "none")["standings"][0]["rank"] == 2
 
 
-def test_the_best_entry_is_chosen_by_validation_and_stands_beside_other_methods_alone(
+def test_the_best_entry_is_chosen_by_validation_and_ranked_among_other_methods(
     client: TestClient, db: Database
 ) -> None:
-    """The test's values would let luck win among many settings."""
+    """Test values would let luck win among many settings."""
     for gain, valid, test in ((1.0, 0.7, 0.9), (0.5, 0.8, 0.6), (0.1, 0.75, 0.95)):
         submitted(db, norm={"method": "layer_norm", "gain_init": gain})
         finished(db, claimed(db).lease, value=test, valid_value=valid)
@@ -130,7 +130,7 @@ def test_the_best_entry_is_chosen_by_validation_and_stands_beside_other_methods_
     assert (standing["mean"], standing["rank"], standing["of"]) == (0.6, 2, 2)
 
 
-def test_a_method_that_there_is_not_is_not_found(client: TestClient) -> None:
+def test_an_unknown_method_is_not_found(client: TestClient) -> None:
     answer = client.get("/v1/methods/no_norm/report-card")
     assert answer.status_code == 404
     assert "choose from batch_norm" in answer.json()["detail"]

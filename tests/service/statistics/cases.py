@@ -10,7 +10,7 @@ CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="ut
 
 
 def named(function: str) -> pytest.MarkDecorator:
-    """The test runs once for each case of a function."""
+    """Run the test once for each case of a function."""
     return pytest.mark.parametrize("case", CASES[function], ids=[case["name"] for case in CASES[function]])
 
 

@@ -22,7 +22,7 @@ def flipped(a: Sequence[Trial], b: Sequence[Trial], direction: Direction) -> lis
 
 
 @named("best_of")
-def test_best_of(case: Mapping[str, Any]) -> None:
+def test_the_best_of_k_is_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
     inputs = case["inputs"]
     if "k" in inputs:
         assert is_as_expected(
@@ -34,12 +34,12 @@ def test_best_of(case: Mapping[str, Any]) -> None:
         assert [flip.is_uncertain for flip in found] == [False]
 
 
-def test_some_case_asks_for_each() -> None:
+def test_cases_cover_calls_with_and_without_k() -> None:
     assert {"k" in case["inputs"] for case in CASES["best_of"]} == {True, False}
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_the_mean_is_that_over_all_choices(direction: Any) -> None:
+def test_the_expected_best_of_k_is_the_mean_over_all_choices_of_k_trials(direction: Any) -> None:
     valid, test = np.random.default_rng(3).normal(size=(2, 6)).tolist()
     given = [Trial(None, 0.0), *map(Trial, valid, test)]
     better = max if direction == "maximize" else min
@@ -51,14 +51,14 @@ def test_the_mean_is_that_over_all_choices(direction: Any) -> None:
         )
 
 
-def test_beyond_half_of_the_trials_a_flip_is_uncertain() -> None:
+def test_a_flip_beyond_half_of_the_trials_is_uncertain() -> None:
     a = [Trial(0.1, 0.1), Trial(0.2, 0.2), Trial(0.9, 0.9)]
     b = [Trial(0.5, 0.5), Trial(0.51, 0.51), Trial(0.52, 0.52)]
     assert flipped(a, b, "maximize") == [(2, True)]
     assert flipped(a, a, "maximize") == []
 
 
-def test_where_both_are_equal_in_between_the_order_flips_after_it() -> None:
+def test_a_flip_is_reported_after_a_number_of_trials_with_equal_values() -> None:
     a, b = ([Trial(float(k), test) for k, test in enumerate(tests)] for tests in ([0.0, 0.0, 1.0], [0.0, 2.0, 0.0]))
     both = (best_of_each_number(trials, "maximize") for trials in (a, b))
     differences = [of_a.expected - of_b.expected for of_a, of_b in zip(*both, strict=True)]
@@ -67,13 +67,13 @@ def test_where_both_are_equal_in_between_the_order_flips_after_it() -> None:
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_is_refused(wrong: float) -> None:
+def test_nan_and_infinite_values_are_refused(wrong: float) -> None:
     for trial in (Trial(wrong, 0.1), Trial(0.1, wrong), Trial(None, wrong)):
         with pytest.raises(ValueError, match="not a number"):
             best_of_each_number([trial, Trial(0.2, 0.2)], "maximize")
 
 
-def test_of_no_trials_there_is_no_best() -> None:
+def test_no_trials_have_no_best() -> None:
     assert best_of_each_number([], "minimize") == []
 
 
@@ -84,14 +84,14 @@ def test_low_and_high_are_the_5_and_95_per_cent_points() -> None:
     assert found.expected == pytest.approx(8)
 
 
-def test_what_is_beyond_half_is_counted_of_the_shorter_search() -> None:
-    """One search has two trials, the other six: the order flips at 2, which is all that the first has."""
+def test_a_flip_beyond_half_of_the_shorter_search_is_uncertain() -> None:
+    """One search has two trials, the other six. The order flips at 2, which is all that the first search has."""
     few, many = [BestOf(v, v, v) for v in (0.5, 0.7)], [BestOf(0.6, 0, 1)] * 6
     assert flips(few, many) == [Flip(2, True)]
     assert flips(many, few) == [Flip(2, True)]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_two_that_become_equal_do_not_flip(sign: int) -> None:
+def test_two_searches_that_become_equal_do_not_flip(sign: int) -> None:
     one, other = [BestOf(sign * v, 0, 0) for v in (0.6, 0.7, 0.8)], [BestOf(sign * v, 0, 0) for v in (0.5, 0.7, 0.75)]
     assert flips(one, other) == []

@@ -14,7 +14,7 @@ SLOW = [Point(10, 0.2, 1.0), Point(20, 0.4, 2.0), Point(30, 0.8, 4.0)]
 FAST = [Point(10, 0.4, 0.5), Point(20, 0.6, 1.5), Point(30, 0.6, 2.0)]
 
 
-def test_at_each_step_stand_the_mean_and_its_interval() -> None:
+def test_bands_by_steps_have_a_mean_and_an_interval_at_each_step() -> None:
     first, *_ = by_steps({0: SLOW, 1: FAST})
     half = 21.2049 * 0.1  # Student's t of one degree of freedom at 97%, times the mean's error
     assert (first.step, first.seconds, first.n) == (10, 0.75, 2)
@@ -22,13 +22,13 @@ def test_at_each_step_stand_the_mean_and_its_interval() -> None:
     assert (first.low, first.high) == pytest.approx((0.3 - half, 0.3 + half), rel=1e-4)
 
 
-def test_a_step_that_one_seed_alone_has_counts_without_an_interval() -> None:
+def test_a_step_that_only_one_seed_has_counts_without_an_interval() -> None:
     bands = by_steps({0: SLOW, 1: FAST[:2], 2: [Point(25, 0.5, 3.0)]})
     assert [(band.step, band.n) for band in bands] == [(10, 2), (20, 2), (25, 1), (30, 1)]
     assert [band.low is None for band in bands] == [False, False, True, True]
 
 
-def test_by_seconds_curves_are_compared_where_all_have_a_value() -> None:
+def test_bands_by_seconds_cover_the_times_at_which_all_seeds_have_a_value() -> None:
     bands = by_seconds({0: SLOW, 1: FAST}, size=3)
     assert [band.seconds for band in bands] == [1.0, 1.5, 2.0]
     assert [band.mean for band in bands] == pytest.approx([(0.2 + 0.5) / 2, (0.3 + 0.6) / 2, (0.4 + 0.6) / 2])
@@ -36,18 +36,18 @@ def test_by_seconds_curves_are_compared_where_all_have_a_value() -> None:
     assert len(by_seconds({0: SLOW, 1: FAST})) == GRID
 
 
-def test_a_seed_that_was_never_looked_at_takes_nothing_from_the_others() -> None:
+def test_a_seed_without_points_does_not_change_the_bands_of_the_others() -> None:
     assert by_seconds({0: SLOW, 1: [], 2: FAST}) == by_seconds({0: SLOW, 2: FAST}) != []
     assert by_seconds({0: []}) == []
 
 
-def test_curves_that_were_never_there_together_have_no_seconds_in_common() -> None:
+def test_curves_that_do_not_overlap_have_no_bands_by_seconds() -> None:
     assert by_seconds({0: SLOW[2:], 1: FAST}) == []
     assert by_seconds({}) == by_steps({}) == by_steps({0: []}) == []
 
 
 @pytest.mark.parametrize("wrong", [Point(20, float("nan"), 2.0), Point(20, 0.4, float("nan")), Point(20, 0.4, -2.0)])
-def test_what_is_no_number_or_no_time_is_refused(wrong: Point) -> None:
+def test_nan_values_and_invalid_times_are_refused_with_their_step(wrong: Point) -> None:
     for curves in ({0: SLOW, 1: [FAST[0], wrong]}, {0: [wrong]}):
         with pytest.raises(ValueError, match="step 20"):
             by_steps(curves)
@@ -56,7 +56,7 @@ def test_what_is_no_number_or_no_time_is_refused(wrong: Point) -> None:
 
 
 @given(st.lists(st.lists(st.floats(-10, 10), min_size=4, max_size=4), min_size=2, max_size=6))
-def test_the_interval_is_values_own(rows: list[list[float]]) -> None:
+def test_the_interval_of_a_band_agrees_with_scipy(rows: list[list[float]]) -> None:
     curves = {seed: [Point(10 * k, value, float(k)) for k, value in enumerate(row)] for seed, row in enumerate(rows)}
     for band, values in zip(by_steps(curves), zip(*rows, strict=True), strict=True):
         if np.std(values) > 1e-6:

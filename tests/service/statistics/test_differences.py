@@ -20,7 +20,7 @@ def by_seed(values: Mapping[str, float]) -> dict[int, float]:
 
 
 @named("pair")
-def test_pair(case: Mapping[str, Any]) -> None:
+def test_pairs_of_entries_are_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
     a, b = (by_seed(case["inputs"][name]) for name in "ab")
     assert is_as_expected(pair(a, b), case["expected"])
     turned = pair(b, a)
@@ -30,11 +30,11 @@ def test_pair(case: Mapping[str, Any]) -> None:
 
 
 @named("holm")
-def test_holm(case: Mapping[str, Any]) -> None:
+def test_holms_correction_is_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
     assert is_as_expected(holm(np.array(case["inputs"]["p"])).tolist(), case["expected"])
 
 
-def test_of_no_test_there_is_nothing_to_adjust() -> None:
+def test_holms_correction_of_no_test_is_empty() -> None:
     assert holm(np.array([])).tolist() == []
 
 
@@ -43,7 +43,7 @@ entries = st.dictionaries(st.integers(0, 11), numbers, max_size=12)
 
 
 @given(st.lists(entries, min_size=1, max_size=5))
-def test_all_pairs_at_once_are_what_each_pair_is(values: list[dict[int, float]]) -> None:
+def test_all_pairs_at_once_agree_with_each_pair_alone(values: list[dict[int, float]]) -> None:
     found = pairs(values)
     for (j, a), (k, b) in product(enumerate(values), repeat=2):
         alone = pair(a, b) if j != k else None
@@ -55,7 +55,7 @@ def test_all_pairs_at_once_are_what_each_pair_is(values: list[dict[int, float]])
 
 
 @given(st.lists(st.tuples(entries, st.floats(-50, 150)), min_size=1, max_size=5))
-def test_no_value_counts_as_more_than_either_ceiling(given: list[tuple[dict[int, float], float]]) -> None:
+def test_values_of_a_pair_are_cut_to_the_lower_ceiling(given: list[tuple[dict[int, float], float]]) -> None:
     values, ceilings = [own for own, _ in given], [ceiling for _, ceiling in given]
     found = pairs(values, ceilings)
     for j, k in product(range(len(values)), repeat=2):
@@ -69,7 +69,7 @@ def test_no_value_counts_as_more_than_either_ceiling(given: list[tuple[dict[int,
 
 
 @given(entries, entries)
-def test_a_pair_is_what_scipy_says(a: dict[int, float], b: dict[int, float]) -> None:
+def test_a_pair_agrees_with_scipy(a: dict[int, float], b: dict[int, float]) -> None:
     common = sorted(a.keys() & b.keys())
     differences = [a[seed] - b[seed] for seed in common]
     paired = len(common) >= 5 and 2 * len(common) >= min(len(a), len(b))
@@ -91,7 +91,7 @@ def test_a_pair_is_what_scipy_says(a: dict[int, float], b: dict[int, float]) -> 
     ],
     ids=["alike", "of some seeds", "of both signs"],
 )
-def test_rounding_alone_is_no_difference(noise: list[float]) -> None:
+def test_a_difference_by_rounding_alone_does_not_count(noise: list[float]) -> None:
     a, b = dict(enumerate(noise)), dict.fromkeys(range(6), 0.3)
     assert pair(a, b) == pair(b, a) == (0.0, None, 1.0, 6)
     found = pairs([a, b])
@@ -99,7 +99,7 @@ def test_rounding_alone_is_no_difference(noise: list[float]) -> None:
     assert (found.p_value[0, 1], found.p_value[1, 0]) == (1.0, 1.0)
 
 
-def test_what_is_more_than_rounding_is_a_difference() -> None:
+def test_a_difference_beyond_rounding_counts() -> None:
     a, b = dict.fromkeys(range(6), 0.3 + 1e-11), dict.fromkeys(range(6), 0.3)
     found = pair(a, b)
     assert found is not None
@@ -110,8 +110,8 @@ def test_what_is_more_than_rounding_is_a_difference() -> None:
     assert tiny.p_value == 2.0**-5, "what is small counts beside what both are"
 
 
-def test_few_common_seeds_of_large_sets_are_no_pairs() -> None:
-    """Five in common are half of ten, and not of eleven."""
+def test_seeds_are_paired_only_if_half_of_them_are_common() -> None:
+    """Five common seeds are half of ten seeds, and less than half of eleven."""
     values = dict(enumerate(np.random.default_rng(0).normal(size=11).tolist()))
     for size, paired in ((10, True), (11, False)):
         a = {seed: values[seed] for seed in range(size)}
@@ -121,7 +121,7 @@ def test_few_common_seeds_of_large_sets_are_no_pairs() -> None:
         assert (found.p_value == 2.0**-4) is paired, "the five differences are equal"
 
 
-def test_what_is_no_number_is_refused() -> None:
+def test_nan_and_infinite_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         pair({0: float("nan"), 1: 1.0}, {0: 1.0, 1: 2.0})
     with pytest.raises(ValueError, match="infinite"):

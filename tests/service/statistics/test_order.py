@@ -23,7 +23,7 @@ class Ordered(NamedTuple):
 
 
 def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "maximize", **diverged: int) -> Ordered:
-    """Order of entries; no skill is worth 0.1, or 9 where lower is better."""
+    """Order of entries; the level without skill is 0.1, or 9 where lower is better."""
     names, no_skill = list(values), 0.1 if direction == "maximize" else 9.0
     scores = [
         value(list(own.values()), diverged.get(name, 0), direction, no_skill).score for name, own in values.items()
@@ -39,7 +39,7 @@ def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "m
 
 
 @named("board")
-def test_board(case: Mapping[str, Any]) -> None:
+def test_orders_of_boards_are_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
     inputs, expected = case["inputs"], case["expected"]
     assert (inputs["direction"], inputs["no_skill"]) == ("maximize", 0.1)
     entries = {name: given for name, given in inputs.items() if isinstance(given, dict) and "values" in given}
@@ -54,7 +54,7 @@ def test_board(case: Mapping[str, Any]) -> None:
 
 
 def test_places_do_not_depend_on_the_order_of_entries_that_are_equal() -> None:
-    """One of two equal scores has a larger spread and ties with the first, the other does not."""
+    """Two entries have equal scores: the entry with the larger spread ties with the first, the other entry does not."""
     values = {
         "head": dict(enumerate([0.90, 0.91, 0.92, 0.90, 0.91])),
         "scattered": dict(enumerate([0.25, 0.95, 0.95, 0.95, 0.40])),
@@ -78,7 +78,7 @@ def test_equal_scores_share_a_rank() -> None:
     assert {place.rank_ci for place in found.values()} == {(1, 3)}, "nothing can be tested"
 
 
-def test_who_is_above_whom_is_told_of_each_pair_and_survivors_win_nothing() -> None:
+def test_above_needs_a_small_p_and_a_better_score() -> None:
     values = [{0: 0.90, 1: 0.91, 2: 0.92}, {0: 0.70, 1: 0.71, 2: 0.72}, {0: 0.95, 1: 0.96}]
     keys = [key_of(score, "maximize") for score in (0.91, 0.71, 0.44)]
     found = board(keys, "maximize", pairs(values))
@@ -86,7 +86,7 @@ def test_who_is_above_whom_is_told_of_each_pair_and_survivors_win_nothing() -> N
     assert found.above.tolist() == [[False, True, False], [False, False, False], [False, False, False]]
 
 
-def test_an_entry_without_a_score_is_below_nobody_who_has_one() -> None:
+def test_an_entry_without_a_score_does_not_count_in_rank_intervals() -> None:
     """Seeds that diverged before levels without skill were stored give no score: ranks are counted among the scored
     entries alone.
     """
@@ -96,7 +96,7 @@ def test_an_entry_without_a_score_is_below_nobody_who_has_one() -> None:
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
-def test_of_four_that_are_the_same_one_board_in_twenty_has_a_wrong_claim(n: int) -> None:
+def test_a_board_of_four_equal_entries_is_wrong_in_1_of_20_cases(n: int) -> None:
     generator, repetitions = np.random.default_rng(7), 150
     wrong = 0
     for sample in generator.normal(size=(repetitions, 4, n)).tolist():

@@ -10,7 +10,7 @@ from tests.service.statistics.cases import is_as_expected, named
 
 
 @named("profiles")
-def test_profiles(case: Mapping[str, Any]) -> None:
+def test_profiles_are_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
     inputs = case["inputs"]
     assert inputs["r_max"] == WIDEST
     assert is_as_expected(profiles(inputs["times"], inputs["tau"]), case["expected"])
@@ -22,18 +22,18 @@ def test_a_task_that_a_method_was_not_tried_on_counts_as_not_reached() -> None:
     assert (found["b"].rho, found["b"].area) == ([1.0], (2 / 3 + 1) / 2)
 
 
-def test_where_nobody_reaches_anything_there_is_no_profile() -> None:
+def test_there_is_no_profile_if_no_method_reaches_a_target() -> None:
     assert profiles({"a": {"t1": None}}, [1.0]) == {}
     assert profiles({}, [1.0]) == {}
 
 
-def test_who_is_there_at_once_is_fastest_and_nobody_else_is_near() -> None:
+def test_a_method_with_a_time_of_0_has_area_1_and_slower_methods_area_0() -> None:
     found = profiles({"a": {"t": 0.0}, "b": {"t": 0.0}, "c": {"t": 1.0}}, [WIDEST])
     assert {method: one.area for method, one in found.items()} == {"a": 1.0, "b": 1.0, "c": 0.0}
 
 
 @pytest.mark.parametrize("time", [-1.0, float("nan")])
-def test_what_is_no_time_is_refused(time: float) -> None:
+def test_negative_times_and_nan_are_refused(time: float) -> None:
     for judge in (lambda times: profiles(times, ()), flips):
         with pytest.raises(ValueError, match="negative or not a number"):
             judge({"a": {"t": time}, "b": {"t": 1.0}})
@@ -41,8 +41,10 @@ def test_what_is_no_time_is_refused(time: float) -> None:
         profiles({"a": {"t": 1.0}}, [float("nan")])
 
 
-def test_a_third_method_may_turn_two_others_round() -> None:
-    """Alone, a has ratios 1 and 3.1, b 3 and 1. Of one that is four times as fast as b on t2, b has no more there."""
+def test_a_third_method_can_reverse_the_order_of_two_others() -> None:
+    """Hand computation: without c, a has the ratios 1 and 3.1, and b has 3 and 1. With c, four times as fast as b on
+    t2, b gets nothing on t2.
+    """
     times: dict[str, dict[str, float | None]] = {"a": {"t1": 10.0, "t2": 31.0}, "b": {"t1": 30.0, "t2": 10.0}}
     alone = profiles(times, ())
     assert alone["a"].area == pytest.approx((1 + 0.9 / 3) / 2)
@@ -55,7 +57,7 @@ def test_a_third_method_may_turn_two_others_round() -> None:
     assert flips(times) == [("a", "b")]
 
 
-def test_two_that_are_alike_alone_are_not_turned_round() -> None:
+def test_methods_that_tie_without_a_third_method_are_not_called_reversed() -> None:
     times: dict[str, dict[str, float | None]] = {"a": {"t1": 10.0, "t2": 20.0}, "b": {"t1": 20.0, "t2": 10.0}}
     times["c"] = {"t1": None, "t2": 5.0}
     found = profiles(times, ())
@@ -63,12 +65,12 @@ def test_two_that_are_alike_alone_are_not_turned_round() -> None:
     assert flips(times) == []
 
 
-def test_beside_a_time_of_0_every_other_is_infinitely_far() -> None:
+def test_the_ratio_to_a_fastest_time_of_0_is_infinite() -> None:
     assert profiles({"a": {"t": 0.0}, "b": {"t": 1.0}}, ())["b"].ratios == [float("inf")]
 
 
-def test_two_of_equal_area_are_not_turned_round() -> None:
-    """Hand computation: beside c both have 1/2, far too late on t and first on u. Alone b is better, 1 to 5/6."""
+def test_methods_of_equal_area_are_not_called_reversed() -> None:
+    """Hand computation: with c, a and b have 1/2 each, too late on t and first on u. Without c, b has 1 and a 5/6."""
     times = {"a": {"t": 100.0, "u": 1.0}, "b": {"t": 50.0, "u": 1.0}}
     assert {method: one.area for method, one in profiles(times, ()).items()} == {"a": pytest.approx(5 / 6), "b": 1.0}
     assert flips({**times, "c": {"t": 1.0}}) == []

@@ -18,14 +18,14 @@ def by_seed(runs: Mapping[str, Mapping[str, Any]]) -> dict[int, Time]:
 
 
 @named("speedup")
-def test_speedup(case: Mapping[str, Any]) -> None:
+def test_speedups_are_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
     found = speedup(*(by_seed(case["inputs"][of]) for of in ("baseline", "own")))
     assert is_as_expected(found, case["expected"])
     if found.steps and found.seconds_per_step and found.total:
         assert found.total.ratio == pytest.approx(found.steps.ratio * found.seconds_per_step.ratio, rel=1e-12)
 
 
-def test_without_runs_there_is_nothing_to_tell() -> None:
+def test_there_is_no_speedup_without_runs() -> None:
     assert speedup({}, {}) == (0, None, None, None, None)
 
 
@@ -53,7 +53,7 @@ seeds = st.dictionaries(st.integers(0, 8), st.builds(Time, st.booleans(), spent,
 
 
 @given(st.lists(st.tuples(seeds, seeds), max_size=5))
-def test_many_at_once_are_what_each_is(pairs: list[tuple[dict[int, Time], dict[int, Time]]]) -> None:
+def test_many_speedups_at_once_agree_with_each_alone(pairs: list[tuple[dict[int, Time], dict[int, Time]]]) -> None:
     for found, (baseline, own) in zip(speedups(pairs), pairs, strict=True):
         alone = speedup(baseline, own)
         assert found[:2] == alone[:2]
@@ -65,7 +65,7 @@ def test_many_at_once_are_what_each_is(pairs: list[tuple[dict[int, Time], dict[i
 
 
 @pytest.mark.parametrize("nothing", [Time(True, 0.0, 1.0), Time(True, 10.0, 0.0)])
-def test_who_is_there_at_once_is_no_ratio_of_anybody(nothing: Time) -> None:
+def test_times_of_0_give_no_ratio(nothing: Time) -> None:
     found = speedup({0: Time(True, 10.0, 1.0)}, {0: nothing})
     assert (found.steps, found.seconds_per_step, found.total, found.seeds) == (None, None, None, 1)
     assert speedup({0: nothing}, {0: Time(True, 10.0, 1.0)}).total is None

@@ -12,11 +12,11 @@ from tests.service.statistics.cases import is_as_expected, named
 
 
 @named("value")
-def test_value(case: Mapping[str, Any]) -> None:
+def test_values_are_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
     assert is_as_expected(value(**case["inputs"]), case["expected"])
 
 
-def test_what_is_no_number_is_refused() -> None:
+def test_nan_and_infinite_values_are_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         value([0.5, float("nan")], 0, "maximize", 0.1)
     with pytest.raises(ValueError, match="not a number"):
@@ -26,13 +26,13 @@ def test_what_is_no_number_is_refused() -> None:
             value([infinite, 0.5, 0.6], 0, "maximize", 0.1)
 
 
-def test_of_lower_is_better_those_that_diverged_are_the_highest() -> None:
+def test_diverged_seeds_count_as_the_worst_values() -> None:
     assert value([1.0, 2.0, 3.0, 4.0], 1, "minimize", 9.0).iqm == pytest.approx(3.0)
     assert value([1.0, 2.0, 3.0, 4.0], 1, "maximize", 0.0).iqm == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("n", range(5, 13))
-def test_the_interquartile_mean_is_what_scipy_says(n: int) -> None:
+def test_the_interquartile_mean_agrees_with_scipy(n: int) -> None:
     values = np.random.default_rng(n).normal(size=n).tolist()
     assert value(values, 0, "maximize", -9.0).iqm == pytest.approx(trim_mean(values, 0.25))
 
@@ -62,7 +62,7 @@ def test_no_interval_is_narrower_than_one_test_item(
     assert interval(values, 0.97, Limits(0, 1, items)) == pytest.approx(expected, abs=1e-6)
 
 
-def test_an_interval_keeps_its_mean_whatever_the_metric_has_promised() -> None:
+def test_an_interval_includes_a_mean_outside_the_bounds_of_the_metric() -> None:
     assert interval([1.5, 2.5], 0.97, Limits(0, 1)) == (0, 2)
     assert interval([-1.5, -2.5], 0.97, Limits(0, 1)) == (-2, 1)
 
@@ -76,7 +76,7 @@ def test_differences_of_a_metric_with_two_bounds_have_bounds() -> None:
 @pytest.mark.parametrize("n", [3, 5, 10])
 @pytest.mark.parametrize(("items", "share"), [(100, 0.9), (100, 0.99), (300, 0.65)])
 def test_the_interval_of_a_share_of_few_items_holds_the_true_share(n: int, items: int, share: float) -> None:
-    """Within three standard errors of the bar, .93 to .98, and never beyond the bounds or of no width."""
+    """The coverage is within three standard errors of .93 to .98. No interval is beyond the bounds or without width."""
     generator, repetitions = np.random.default_rng(99), 600
     held = 0
     for row in (generator.binomial(items, share, size=(repetitions, n)) / items).tolist():
@@ -90,7 +90,7 @@ def test_the_interval_of_a_share_of_few_items_holds_the_true_share(n: int, items
 @pytest.mark.parametrize("n", [3, 5, 10])
 @pytest.mark.parametrize("draw", ["normal", "lognormal"])
 def test_the_interval_holds_the_true_mean_in_95_of_100(n: int, draw: str) -> None:
-    """Within three standard errors of the bar, .93 to .98."""
+    """The coverage is within three standard errors of .93 to .98."""
     generator, repetitions = np.random.default_rng(99), 600
     sample = generator.normal(size=(repetitions, n))
     sample, true = (sample, 0.0) if draw == "normal" else (np.exp(0.5 * sample), float(np.exp(0.125)))
@@ -103,7 +103,7 @@ def test_the_interval_holds_the_true_mean_in_95_of_100(n: int, draw: str) -> Non
     assert 0.93 - error <= held / repetitions <= 0.98 + error
 
 
-def test_no_seed_enters_the_score_below_no_skill() -> None:
+def test_no_seed_counts_below_the_level_without_skill() -> None:
     """Hand computation: (.10 + .10 + .40) / 3 = .20, where .08 counts as .10; with one diverged seed (.10 + .40 +
     .10) / 3.
     """
@@ -113,7 +113,7 @@ def test_no_seed_enters_the_score_below_no_skill() -> None:
     assert value([0.08, 0.40], 1, "maximize", 0.10).score == pytest.approx(0.20)
 
 
-def test_of_lower_is_better_no_seed_enters_the_score_above_no_skill() -> None:
+def test_no_seed_of_a_minimized_metric_counts_above_the_level_without_skill() -> None:
     """Hand computation: (3 + 4 + 7) / 3 = 14 / 3, where 8.8e18 nats count as 7."""
     found = value([3.0, 4.0, 8.8e18], 0, "minimize", 7.0)
     assert found.score == pytest.approx(14 / 3)
@@ -128,7 +128,7 @@ def test_whole_numbers_too_large_for_numpy_are_pooled() -> None:
     assert found.mean == pytest.approx(2e29)
 
 
-def test_without_a_level_without_skill_the_score_is_the_mean() -> None:
+def test_the_score_is_the_mean_if_there_is_no_level_without_skill() -> None:
     assert value([3.0, 8.8e18], 0, "minimize", None).score == pytest.approx(4.4e18)
 
 
@@ -154,8 +154,10 @@ def test_values_in_two_groups_have_a_gap(values: list[float], has_gap: bool) -> 
     assert value(values[::-1], 4, "minimize", 0.9, Limits(0, 1)).gap is has_gap, "seeds that diverged have no value"
 
 
-def test_without_bounds_a_gap_is_held_beside_what_there_is_to_learn() -> None:
-    """Hand computation: from 6 bits without skill to 0, 5 % are .3; from 6 nats to the best seed's -14, 1."""
+def test_a_gap_without_bounds_is_compared_with_the_range_from_no_skill_to_best() -> None:
+    """Hand computation: 5% of the range from 6 bits without skill to 0 is .3; 5% of that from 6 nats to -14, the best
+    seed, is 1.
+    """
     assert value([2.0, 2.0, 2.31], 0, "minimize", 6.0, Limits(0)).gap
     assert not value([2.0, 2.0, 2.29], 0, "minimize", 6.0, Limits(0)).gap
     assert value([-14.0, -14.0, -12.9], 0, "minimize", 6.0).gap
@@ -167,9 +169,10 @@ def test_without_bounds_a_gap_is_held_beside_what_there_is_to_learn() -> None:
 
 
 @pytest.mark.parametrize(("n", "bare"), [(3, 0.48), (5, 0.67)])
-def test_where_seeds_do_not_take_off_the_gap_tells_when_the_interval_can_hold(n: int, bare: float) -> None:
-    """One seed in five stays near .60 beside .95: ``bare`` of the intervals hold the mean, .88, and nearly every draw
-    that has both kinds of seeds is told by its gap."""
+def test_a_gap_marks_draws_in_which_some_seeds_do_not_take_off(n: int, bare: float) -> None:
+    """One seed in five stays near .60 instead of .95. ``bare`` of the intervals hold the mean, .88. Nearly every draw
+    that has both kinds of seeds has a gap.
+    """
     generator, repetitions = np.random.default_rng(99), 1000
     stays = generator.random((repetitions, n)) < 0.2
     drawn = np.where(stays, 0.60, 0.95) + 0.01 * generator.normal(size=stays.shape)

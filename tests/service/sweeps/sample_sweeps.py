@@ -52,7 +52,7 @@ def shown(db: Database, sweep_id: str) -> Sweep:
 
 
 def cell(db: Database, sweep_id: str, **values: Any) -> SweepCell:
-    """The cell with these values; of a path its last word is given."""
+    """The cell with these values; each path is given by its last word."""
     [found] = [
         one
         for one in shown(db, sweep_id).cells
@@ -65,7 +65,7 @@ Worth = Callable[[Mapping[str, Any], int], float | None]
 
 
 def run_all(db: Database, worth: Worth, *, device: str = "cpu", environment: Mapping[str, Any] = CODE) -> list[int]:
-    """Have every queued run end with the value that ``worth`` says of its spec and seed, or diverge if that is None.
+    """End every queued run with the value that ``worth`` gives for its spec and seed; None makes the run diverge.
 
     Returns:
         The seeds, in the order in which the runs were claimed.

@@ -84,7 +84,7 @@ def test_a_step_that_is_not_committed_is_taken_again(db: Database) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_a_second_scheduler_leaves_a_sweep_alone_whose_step_is_being_taken(db: Database) -> None:
+def test_a_second_scheduler_skips_a_sweep_whose_step_is_being_taken(db: Database) -> None:
     sweep_id = stored(db, posted(THREE, adaptive=True))
     run_all(db, worth)
     with db.transaction() as session:
@@ -94,7 +94,7 @@ def test_a_second_scheduler_leaves_a_sweep_alone_whose_step_is_being_taken(db: D
     assert seeds(db, sweep_id) == dict.fromkeys(THREE["norm.method"], 4)
 
 
-def test_a_cell_of_which_a_run_failed_gets_no_more_and_the_others_go_on(db: Database) -> None:
+def test_a_cell_with_a_failed_run_gets_no_more_seeds_and_other_cells_do(db: Database) -> None:
     sweep_id = stored(db, posted(THREE, adaptive=True))
     failed(db, claimed(db).lease)
     run_all(db, worth)
@@ -102,7 +102,7 @@ def test_a_cell_of_which_a_run_failed_gets_no_more_and_the_others_go_on(db: Data
     assert seeds(db, sweep_id) == {"none": 3, "layer_norm": 4, "recurrent_batch_norm": 4}
 
 
-def test_a_sweep_that_is_cancelled_gets_no_more_until_it_is_retried(db: Database) -> None:
+def test_a_cancelled_sweep_gets_no_seeds_until_it_is_retried(db: Database) -> None:
     sweep_id = stored(db, posted(THREE, adaptive=True))
     with db.transaction() as session:
         api.cancel(session, sweep_id)
@@ -114,7 +114,7 @@ def test_a_sweep_that_is_cancelled_gets_no_more_until_it_is_retried(db: Database
     assert advanced(db) == 3
 
 
-def test_a_sweep_that_is_cancelled_between_two_steps_gets_no_more(db: Database) -> None:
+def test_a_sweep_that_is_cancelled_between_two_steps_gets_no_seeds(db: Database) -> None:
     sweep_id = stored(db, posted(THREE, adaptive=True))
     run_all(db, worth)
     with db.transaction() as session:
@@ -123,7 +123,7 @@ def test_a_sweep_that_is_cancelled_between_two_steps_gets_no_more(db: Database) 
     assert shown(db, sweep_id).state == "succeeded"
 
 
-def test_seeds_that_others_have_measured_decide_nothing_before_the_sweep_has_them(db: Database) -> None:
+def test_seeds_measured_elsewhere_do_not_count_before_the_sweep_has_them(db: Database) -> None:
     def apart_later(spec: Mapping[str, Any], seed: int) -> float:
         return worth(spec, seed) if seed < 3 else MEANS[spec["norm"]["method"]] + seed / 1000
 
@@ -147,7 +147,7 @@ def test_seeds_that_are_measured_already_are_counted_and_not_run(db: Database) -
     assert shown(db, sweep_id).reused_runs == 4
 
 
-def test_where_all_is_measured_the_sweep_goes_through_its_steps_at_once(db: Database) -> None:
+def test_a_sweep_whose_seeds_are_all_measured_takes_all_steps_at_once(db: Database) -> None:
     for method in THREE["norm.method"]:
         submitted(db, method, seeds=range(20))
     run_all(db, worth)
@@ -160,7 +160,7 @@ def test_where_all_is_measured_the_sweep_goes_through_its_steps_at_once(db: Data
     assert sweep.n_runs == sweep.reused_runs
 
 
-def test_a_diverged_seed_counts_as_what_ignoring_the_input_is_worth(db: Database) -> None:
+def test_a_diverged_seed_counts_as_the_level_without_skill(db: Database) -> None:
     sweep_id = stored(db, posted(adaptive=True))
     while True:
         run_all(db, lambda spec, seed: None if spec["norm"]["method"] == "none" else 0.8 + seed / 100)
@@ -169,8 +169,8 @@ def test_a_diverged_seed_counts_as_what_ignoring_the_input_is_worth(db: Database
     assert 3 < seeds(db, sweep_id)["none"] < 10
 
 
-def test_seeds_that_explode_decide_as_soon_as_seeds_that_diverge(db: Database) -> None:
-    """Uncapped, values of other sizes each would keep the order open up to twenty seeds."""
+def test_seeds_that_explode_need_no_more_seeds_than_seeds_that_diverge(db: Database) -> None:
+    """Values that exploded to different sizes would keep the order open up to twenty seeds, if they were not capped."""
     sweep_id = stored(db, posted(adaptive=True))
     while True:
         run_all(db, lambda spec, seed: -(1000.0**seed) if spec["norm"]["method"] == "none" else 0.8 + seed / 100)
@@ -179,13 +179,13 @@ def test_seeds_that_explode_decide_as_soon_as_seeds_that_diverge(db: Database) -
     assert 3 < seeds(db, sweep_id)["none"] < 10
 
 
-def test_other_sweeps_get_nothing(db: Database) -> None:
+def test_a_sweep_that_is_not_adaptive_gets_no_seeds(db: Database) -> None:
     stored(db, posted(THREE))
     run_all(db, worth)
     assert advanced(db) == 0
 
 
-def test_the_scheduler_takes_the_steps_and_tells_workers(db: Database, settings: Settings) -> None:
+def test_the_scheduler_takes_the_steps_and_notifies_workers(db: Database, settings: Settings) -> None:
     stored(db, posted(THREE, adaptive=True))
     run_all(db, worth)
     assert len(look(db, settings)) == 3

@@ -16,7 +16,7 @@ from tests.service.sweeps.sample_sweeps import LR, posted, run_all, stored
 GRID: dict[str, list[Any]] = {"norm.method": ["none", "layer_norm"], LR: [1e-3, 2e-3]}
 
 
-def test_the_cells_of_a_file_are_those_of_the_json(client: TestClient, db: Database) -> None:
+def test_cells_of_an_exported_sweep_are_those_of_the_json(client: TestClient, db: Database) -> None:
     sweep_id = stored(db, posted(GRID))
     run_all(db, lambda spec, seed: spec["training"]["optimizer"]["lr"] * 100)
     path = f"/v1/sweeps/{sweep_id}"

@@ -34,7 +34,7 @@ def test_a_grid_is_every_combination_the_last_field_changing_fastest() -> None:
     assert found[3].fingerprint == by_hand.fingerprint()
 
 
-def test_a_part_may_be_given_whole_and_its_fields_over_it() -> None:
+def test_a_field_in_a_grid_is_applied_over_a_whole_part() -> None:
     norms = [{"method": "recurrent_batch_norm", "gain_init": 0.5}, {"method": "layer_norm"}]
     found = expanded(posted({"norm.eps": [1e-3], "norm": norms}))
     assert [cell.spec.norm and cell.spec.norm.model_dump(include={"method", "eps", "gain_init"}) for cell in found] == [
@@ -54,7 +54,7 @@ def test_each_draw_meets_each_combination_of_the_grid() -> None:
     assert all(1e-4 <= draw[LR] <= 1e-2 and 8 <= draw["training.batch_size"] <= 64 for draw in draws)
 
 
-def test_draws_are_the_same_each_time_and_neither_more_samples_nor_another_field_changes_them() -> None:
+def test_draws_do_not_change_with_more_samples_or_another_field() -> None:
     def draws(samples: int, sampler_seed: int = 0, also: Any = None) -> list[float]:
         random = {LR: {"uniform": [1e-4, 1e-2]}, **(also or {})}
         body = posted({}, random=random, samples=samples, sampler_seed=sampler_seed)
@@ -66,19 +66,19 @@ def test_draws_are_the_same_each_time_and_neither_more_samples_nor_another_field
     assert len(set(draws(50))) == 50
 
 
-def test_fields_are_drawn_apart() -> None:
+def test_random_fields_are_drawn_independently() -> None:
     random = {path: {"uniform": [0.0, 1.0]} for path in (LR, "norm.eps")}
     for values in assignments(read(posted({}, random=random, samples=10))):
         assert values[LR] != values["norm.eps"]
 
 
-def test_logarithms_are_uniform() -> None:
+def test_log_uniform_draws_have_uniform_logarithms() -> None:
     body = posted({}, random={LR: {"log_uniform": [1e-4, 1e-2]}}, samples=1000)
     below = sum(values[LR] < 1e-3 for values in assignments(read(body)))
     assert 430 < below < 570
 
 
-def test_no_two_draws_are_alike_and_more_than_there_are_cannot_be_had() -> None:
+def test_draws_are_distinct_and_more_than_exist_are_refused() -> None:
     size = "training.batch_size"
     found = assignments(read(posted({}, random={size: {"int_uniform": [2, 4]}}, samples=3)))
     assert sorted(values[size] for values in found) == [2, 3, 4]
@@ -94,7 +94,7 @@ def test_cells_that_do_not_fit_are_named_one_by_one_by_their_values() -> None:
         assert message.startswith(f'does not fit in the cell norm.method="none", norm.gain_init={gain}: unknown field')
 
 
-def test_a_field_of_the_spec_that_a_cell_does_not_have_is_named_where_it_stands() -> None:
+def test_a_field_of_the_spec_that_a_cell_does_not_have_is_named() -> None:
     body = posted({"norm.method": ["none", "layer_norm"]}, spec={**SPEC, "norm": {"eps": 1e-3}})
     [(loc, message)] = refused(body)
     assert loc == ("spec", "norm", "eps")
@@ -109,14 +109,14 @@ def test_a_field_of_the_spec_that_a_cell_does_not_have_is_named_where_it_stands(
         ({"norm.method.eps": [1e-3]}, "norm.method.eps", "norm.method is \"layer_norm\", which has no field 'eps'"),
     ],
 )
-def test_what_has_no_fields_is_no_part(grid: dict[str, Any], path: str, told: str) -> None:
+def test_a_path_below_a_value_without_fields_is_refused(grid: dict[str, Any], path: str, told: str) -> None:
     body = posted(grid, spec={**SPEC, "norm": {"method": "layer_norm", "eps": 1e-3}})
     [(loc, message)] = refused(body)
     assert loc == ("grid", path)
     assert told in message
 
 
-def test_what_is_wrong_with_all_cells_is_said_once() -> None:
+def test_an_error_of_all_cells_is_reported_once() -> None:
     [(loc, message)] = refused(posted({"norm.gian_init": [0.1, 0.5], **METHODS}, spec={**SPEC, "seeds": "all"}))[:1]
     assert loc == ("spec", "seeds")
     assert "cell" not in message
@@ -125,13 +125,13 @@ def test_what_is_wrong_with_all_cells_is_said_once() -> None:
     assert message == "unknown field; did you mean 'gain_init'?"
 
 
-def test_what_is_no_object_is_refused_as_in_a_spec() -> None:
+def test_a_part_that_is_not_an_object_is_refused_as_in_a_spec() -> None:
     [(loc, message)] = refused(posted({"norm.eps": [1e-3, 1e-5]}, spec={**SPEC, "norm": "layer_norm"}))
     assert loc == ("spec", "norm")
     assert "expected an object" in message
 
 
-def test_of_very_many_cells_that_do_not_fit_each_is_named() -> None:
+def test_each_of_many_cells_that_do_not_fit_is_named() -> None:
     found = refused(posted({LR: [0.001, *(-float(k) for k in range(1, 1000))]}))
     assert [loc for loc, _ in found] == [("grid", LR)] * 999
     assert [message.split(": ")[0] for _, message in found] == [
@@ -148,7 +148,7 @@ def test_a_spec_that_is_wrong_in_thousands_of_places_is_refused_after_one_cell()
     assert found[-1] == ((), "too many errors; 999 cells were not checked")
 
 
-def test_two_cells_that_are_one_experiment_are_named() -> None:
+def test_two_cells_that_are_the_same_experiment_are_named() -> None:
     spec = resolve(SPEC)
     assert isinstance(spec, TrainingSpec)
     default = spec.training.optimizer.lr
@@ -159,7 +159,7 @@ def test_two_cells_that_are_one_experiment_are_named() -> None:
     )
 
 
-def test_data_that_is_not_at_hand_is_said_once(tmp_path: Any) -> None:
+def test_missing_data_is_reported_once(tmp_path: Any) -> None:
     with pytest.raises(Invalid) as refusal:
         cells(read(posted(spec={"task": {"name": "permuted_mnist", "profile": "small"}})), tmp_path)
     [error] = refusal.value.errors

@@ -19,7 +19,7 @@ def diverged(seed: int, no_skill: float | None = 0.1) -> RunResult:
     return run(seed, None, None, diverged=True, no_skill=no_skill)
 
 
-def test_the_best_cell_is_chosen_by_validation_and_of_equal_ones_the_first() -> None:
+def test_the_best_cell_is_the_first_with_the_best_validation_value() -> None:
     cells = [
         cell("a", run(0, 0.9, valid_value=0.4)),
         cell("b", run(0, 0.2, valid_value=0.6)),
@@ -51,7 +51,7 @@ def test_a_trial_is_chosen_by_validation_and_worth_its_score() -> None:
     assert found == {"none": [Trial(0.7, 0.6), Trial(0.9, 0.5)], "layer_norm": [Trial(None, 0.1)]}
 
 
-def test_curves_are_told_by_method_and_flips_say_who_is_better_from_there_on() -> None:
+def test_curves_are_grouped_by_method_and_flips_name_the_better_method() -> None:
     of_methods = {
         "steady": [Trial(0.5, 0.5), Trial(0.5, 0.5), Trial(0.5, 0.5), Trial(0.5, 0.5)],
         "lucky": [Trial(0.1, 0.1), Trial(0.1, 0.1), Trial(0.1, 0.1), Trial(0.9, 0.9)],

@@ -46,7 +46,7 @@ def test_cells_show_the_entries_of_their_board(db: Database, swept: str) -> None
     assert (found.entry.rank, found.entry.fingerprint) == (1, found.fingerprint)
 
 
-def test_what_is_kept_is_made_anew_once_a_run_has_ended(db: Database) -> None:
+def test_the_cached_sweep_is_made_anew_once_a_run_has_ended(db: Database) -> None:
     sweep_id, kept = stored(db, posted({LR: RATES})), KeptAnswers()
     for value, best in ((0.3, 0.3), (0.6, 0.6), (0.4, 0.6)):
         lease = claimed(db).lease
@@ -63,7 +63,7 @@ def test_what_is_kept_is_made_anew_once_a_run_has_ended(db: Database) -> None:
             assert looks[0] == queries.sweep(session, KeptAnswers(), sweep_id)
 
 
-def test_the_best_cell_is_that_with_the_best_validation_value(db: Database) -> None:
+def test_the_best_cell_has_the_best_validation_value(db: Database) -> None:
     sweep_id = stored(db, posted())
     for value, valid in ((0.9, 0.1), (0.2, 0.8)):
         lease = claimed(db).lease
@@ -85,12 +85,12 @@ def test_the_budget_curve_is_the_best_of_k_cells_of_each_method(db: Database, sw
     assert curve["none"][0][2:] == (0.3, 0.6)
 
 
-def test_where_the_order_of_two_methods_changes_is_told(db: Database, swept: str) -> None:
+def test_a_sweep_says_where_the_order_of_two_methods_changes(db: Database, swept: str) -> None:
     [flip] = shown(db, swept).budget_flips
     assert (flip.k, flip.better, flip.worse, flip.is_uncertain) == (2, "layer_norm", "none", True)
 
 
-def test_a_cell_that_diverged_is_worth_what_ignoring_the_input_is(db: Database) -> None:
+def test_a_diverged_cell_counts_as_the_level_without_skill(db: Database) -> None:
     sweep_id = stored(db, posted({LR: RATES}))
     run_all(db, lambda spec, seed: None if spec["training"]["optimizer"]["lr"] == 1e-2 else 0.7)
     sweep = shown(db, sweep_id)
@@ -114,7 +114,7 @@ def test_analyses_have_no_entries(db: Database) -> None:
     assert (sweep.best, sweep.budget_curve) == (None, {})
 
 
-def test_progress_counts_runs_that_ended_and_estimates_the_rest_by_the_pace_of_those_that_run(db: Database) -> None:
+def test_progress_counts_ended_runs_and_estimates_the_rest_from_running_runs(db: Database) -> None:
     sweep_id = stored(db, posted(spec={**SPEC, "seeds": [0, 1]}))
     assert shown(db, sweep_id).state == "queued"
     failed(db, claimed(db).lease)
@@ -127,7 +127,7 @@ def test_progress_counts_runs_that_ended_and_estimates_the_rest_by_the_pace_of_t
     assert [one.state for one in sweep.cells] == ["running", "running"]
 
 
-def test_a_sweep_of_which_a_run_failed_has_failed_and_its_cells_say_which(db: Database) -> None:
+def test_a_sweep_with_a_failed_run_has_failed_and_its_cells_say_which_run(db: Database) -> None:
     sweep_id = stored(db, posted())
     failed(db, claimed(db).lease)
     run_all(db, lambda spec, seed: 0.5)

@@ -61,7 +61,7 @@ def test_a_cell_that_is_measured_whole_names_the_experiment_that_measured_it(db:
         ({"device": "cuda:0"}, "cpu"),
     ],
 )
-def test_other_code_and_another_kind_of_device_do_not_count(db: Database, about: Any, device: str) -> None:
+def test_runs_of_other_code_or_another_kind_of_device_do_not_count(db: Database, about: Any, device: str) -> None:
     measured(db, 0, **about)
     sweep_id = stored(db, posted(spec={**SPEC, "device": device}))
     assert shown(db, sweep_id).reused_runs == 0
@@ -72,14 +72,14 @@ PARTS = parts_of(resolve({**SPEC, "norm": {"method": "layer_norm"}}))
 
 
 @pytest.mark.parametrize(("parts", "reused"), [(PARTS, 1), ({**PARTS, "norm": "0" * 64}, 0)])
-def test_a_run_that_tells_its_code_counts_by_that_alone(db: Database, parts: dict[str, str], reused: int) -> None:
+def test_a_run_with_digests_of_its_code_counts_by_these_alone(db: Database, parts: dict[str, str], reused: int) -> None:
     """Neither another commit nor another version of a package says that the spec's own parts differ."""
     told = {"version": "0.0.1", "commit": "b" * 40, "dirty": True, "parts": parts}
     measured(db, 0, environment={**CODE, "git": f"{'b' * 40}-dirty", "normbench": "0.0.1", "code": told})
     assert shown(db, stored(db, posted())).reused_runs == reused
 
 
-def test_a_run_of_other_code_and_another_seed_tells_that_the_spec_was_edited(db: Database) -> None:
+def test_a_run_of_other_code_shows_that_the_spec_was_edited(db: Database) -> None:
     measured(db, 0)
     told = {"version": "0.1.0", "commit": None, "dirty": None, "parts": {**PARTS, "norm": "0" * 64}}
     measured(db, 1, environment={**CODE, "code": told})
@@ -87,7 +87,7 @@ def test_a_run_of_other_code_and_another_seed_tells_that_the_spec_was_edited(db:
 
 
 @pytest.mark.parametrize("device", ["auto", "cuda"])
-def test_a_numbered_device_is_of_its_kind(db: Database, device: str) -> None:
+def test_a_numbered_device_counts_as_its_kind_of_device(db: Database, device: str) -> None:
     measured(db, 0, device="cuda:0")
     assert shown(db, stored(db, posted(spec={**SPEC, "device": device}))).reused_runs == 1
 
@@ -101,7 +101,7 @@ def test_runs_that_have_not_succeeded_do_not_count(db: Database) -> None:
     assert shown(db, stored(db, posted(spec=SEEDS))).reused_runs == 0
 
 
-def test_who_wants_to_measure_again_may(db: Database) -> None:
+def test_measured_seeds_are_run_again_without_reuse(db: Database) -> None:
     measured(db, 0)
     sweep_id = stored(db, posted(reuse=False))
     assert shown(db, sweep_id).reused_runs == 0

@@ -39,7 +39,7 @@ def test_a_sweep_is_answered_with_its_cells_and_found_at_its_address(client: Tes
     assert client.get(f"/v1/sweeps/{sweep['id']}").json() == sweep
 
 
-def test_its_experiments_name_it_and_can_be_listed(client: TestClient) -> None:
+def test_experiments_of_a_sweep_name_it_and_can_be_listed(client: TestClient) -> None:
     other = client.post("/v1/experiments", json=SPEC).json()
     assert other["sweep_id"] is None
     sweep = post(client, posted()).json()
@@ -76,7 +76,7 @@ def test_a_dry_run_counts_and_stores_nothing(client: TestClient, db: Database) -
     assert client.get("/v1/sweeps").json()["items"] == []
 
 
-def test_the_plan_of_what_is_measured_adds_up(client: TestClient, db: Database) -> None:
+def test_a_plan_counts_measured_runs_and_estimates_the_rest(client: TestClient, db: Database) -> None:
     for method in ("none", "layer_norm"):
         submitted(db, method, seeds=[0])
     run_all(db, lambda spec, seed: 0.5)
@@ -139,7 +139,7 @@ def test_lists_come_in_pages(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("call", ["GET /v1/sweeps/{}", "POST /v1/sweeps/{}/cancel", "POST /v1/sweeps/{}/retry"])
-def test_there_is_no_such_sweep(client: TestClient, call: str) -> None:
+def test_an_unknown_sweep_is_not_found(client: TestClient, call: str) -> None:
     method, _, path = call.partition(" ")
     assert is_problem(client.request(method, path.format("swp_nope")), 404)
     answer = client.request(method, path.format("exp_1"))
@@ -147,7 +147,7 @@ def test_there_is_no_such_sweep(client: TestClient, call: str) -> None:
     assert "see /v1/experiments/exp_1" in answer.json()["detail"]
 
 
-def test_a_sweeps_id_is_no_experiments(client: TestClient) -> None:
+def test_the_id_of_a_sweep_is_refused_as_an_experiment_with_its_right_address(client: TestClient) -> None:
     answer = client.get("/v1/experiments/swp_1")
     assert is_problem(answer, 404)
     assert "see /v1/sweeps/swp_1" in answer.json()["detail"]

@@ -67,13 +67,13 @@ def refused(body: Any) -> list[tuple[str, str]]:
         (posted({}, random={LR: RATE}, samples=1001), "samples", "1,001 cells"),
     ],
 )
-def test_what_is_no_sweep_is_refused(body: Any, where: str, told: str) -> None:
+def test_an_invalid_sweep_is_refused_with_the_place_of_the_error(body: Any, where: str, told: str) -> None:
     [(loc, message)] = refused(body)
     assert loc == where
     assert told in message
 
 
-def test_a_range_as_wide_as_numbers_go_is_drawn_from() -> None:
+def test_the_widest_range_of_numbers_can_be_drawn_from() -> None:
     drawn = Distribution.model_validate({"uniform": [-8e307, 8e307]}).draw(random.Random(0))
     assert -8e307 <= drawn <= 8e307
 
@@ -92,7 +92,7 @@ def test_cells_and_runs_are_counted_before_they_are_made() -> None:
     assert read(posted(adaptive=True)).most_runs == 2 * 20
 
 
-def test_what_was_omitted_is_added_and_nulls_of_the_spec_stay() -> None:
+def test_omitted_fields_of_a_sweep_are_added_and_nulls_of_its_spec_stay() -> None:
     spec = {**SPEC, "training": {"clip_norm": None}}
     assert read(posted(spec=spec, random={LR: {"choice": [None]}}, samples=1)).complete == {
         "spec": spec,

@@ -38,7 +38,7 @@ def counts(db: Database) -> list[int]:
         return [session.scalar(select(func.count()).select_from(table)) or 0 for table in tables]
 
 
-def test_each_cell_is_an_experiment_of_its_own_with_the_sweeps_seeds_device_priority_and_labels(db: Database) -> None:
+def test_each_cell_is_an_experiment_with_the_seeds_and_settings_of_its_sweep(db: Database) -> None:
     spec = {**SEEDS, "device": "cpu", "priority": 7, "labels": {"team": "vision"}}
     sweep_id = stored(db, posted(spec=spec))
     with db.snapshot() as session:
@@ -101,7 +101,7 @@ def test_the_same_key_and_body_finds_the_same_sweep_and_another_body_is_refused(
     assert counts(db)[0] == 2
 
 
-def test_what_a_cell_asks_for_that_is_not_there_stores_nothing(db: Database) -> None:
+def test_a_sweep_that_fails_its_check_stores_nothing(db: Database) -> None:
     def refuse() -> None:
         raise ValueError("no such kernel")
 
@@ -112,7 +112,7 @@ def test_what_a_cell_asks_for_that_is_not_there_stores_nothing(db: Database) -> 
     assert counts(db) == [0, 0, 0, 0]
 
 
-def test_lines_of_workers_with_and_without_kernels_are_turns_of_their_own(db: Database) -> None:
+def test_runs_with_and_without_need_of_fused_kernels_have_separate_turns(db: Database) -> None:
     sweep_id = stored(db, posted({"training.kernel": ["reference", "fused"]}, spec=SEEDS))
     turns = [turn for _, _, turn in runs_of(db, sweep_id)]
     assert turns == [0, 0, 2, 2, 4, 4]

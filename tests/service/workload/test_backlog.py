@@ -45,7 +45,7 @@ def test_runs_and_workers_are_counted_by_device(client: TestClient, db: Database
     assert (cuda["queued"], cuda["workers"], cuda["expected_wait_seconds"]) == (1, 0, None)
 
 
-def test_the_wait_is_what_the_workers_have_before_them(client: TestClient, db: Database) -> None:
+def test_the_expected_wait_is_the_work_that_workers_have_before_them(client: TestClient, db: Database) -> None:
     join(db, "wrk_1", "wrk_2")
     assert queue(client, "auto")["expected_wait_seconds"] == 0.0
     submitted(db)
@@ -56,7 +56,7 @@ def test_the_wait_is_what_the_workers_have_before_them(client: TestClient, db: D
     assert queue(client, "cpu")["expected_wait_seconds"] == 8.0
 
 
-def test_what_has_ended_is_counted_no_more(client: TestClient, db: Database) -> None:
+def test_ended_runs_are_not_counted(client: TestClient, db: Database) -> None:
     submitted(db, seeds=range(3), device="cpu")
     finished(db, claimed(db).lease)
     failed(db, claimed(db).lease)
@@ -67,7 +67,7 @@ def test_what_has_ended_is_counted_no_more(client: TestClient, db: Database) -> 
     assert (cpu["queued"], cpu["running"], cpu["oldest_seconds"]) == (0, 1, None)
 
 
-def test_what_waits_for_other_devices_is_not_waited_for(client: TestClient, db: Database) -> None:
+def test_runs_for_other_devices_do_not_add_to_the_wait(client: TestClient, db: Database) -> None:
     join(db, "wrk_1")
     for device, seconds in (("cuda", 100.0), ("cpu", 4.0)):
         submitted(db, device=device)
@@ -78,7 +78,7 @@ def test_what_waits_for_other_devices_is_not_waited_for(client: TestClient, db: 
     assert queue(client, "cpu")["expected_wait_seconds"] == 4.0, "of one run, by the one worker"
 
 
-def test_what_waits_for_kernels_that_nobody_has_is_not_waited_for(client: TestClient, db: Database) -> None:
+def test_runs_for_kernels_that_no_worker_has_do_not_add_to_the_wait(client: TestClient, db: Database) -> None:
     join(db, "wrk_1")
     submitted(db)
     finished(db, claimed(db).lease, train_seconds=4.0)
@@ -89,10 +89,10 @@ def test_what_waits_for_kernels_that_nobody_has_is_not_waited_for(client: TestCl
     assert queue(client, "auto")["expected_wait_seconds"] == 4.0, "of the second of three, by one of two workers"
 
 
-def test_only_the_runs_that_ended_last_say_how_long_one_takes(client: TestClient, db: Database) -> None:
+def test_the_expected_duration_comes_from_the_runs_that_ended_last(client: TestClient, db: Database) -> None:
     submitted(db, seeds=range(NEWEST + 1))
     for seconds in (100.0, *NEWEST * (4.0,)):
         finished(db, claimed(db).lease, train_seconds=seconds)
     submitted(db)
-    join(db, "wrk_1")  # now: a worker that sent no heartbeat during all these would be none
+    join(db, "wrk_1")  # only now: without heartbeats during these runs it would not be live
     assert queue(client, "cpu")["expected_wait_seconds"] == 4.0

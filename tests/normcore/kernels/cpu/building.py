@@ -1,4 +1,4 @@
-"""Processes that build kernels, and commands in the place of the compiler."""
+"""Processes that build kernels, and fake commands instead of the compiler."""
 
 import os
 import stat

@@ -19,7 +19,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder whose g++, once there is one, is the only one; and a cache that is empty."""
+    """Folder for a fake g++ that is found before the real g++; the cache of kernels is empty."""
     compiler._told_version.cache_clear()
     folder = tmp_path / "bin"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""The kernels are compiled once, and whatever hinders that costs no training: it is said, and the reference runs."""
+"""Kernels are compiled once. If compiling fails, a warning says so and the reference runs instead."""
 
 import errno
 import fcntl
@@ -63,11 +63,11 @@ except ValueError as error:
     print(error)
 """
 
-QUICKLY = 'exec /usr/bin/g++ "$@" -O0'  # what it makes is slow, and as good here
+QUICKLY = 'exec /usr/bin/g++ "$@" -O0'  # its code is slow, which does not matter here
 
 
 def chosen(cwd: Path | None = None, **environment: str) -> tuple[list[str], str]:
-    """Kernel that a process chooses twice, and if the fused kernel is demanded; and its warnings."""
+    """Kernels that a process gets for auto, for auto again and for fused, and the warnings of the process."""
     out, err = python(CHOOSE, cwd=cwd, **environment).communicate(timeout=120)
     return out.splitlines(), err
 
@@ -77,14 +77,14 @@ FLAGS = {"x86-64-v4": "avx512bw", "x86-64-v3": "avx2", "portable": None}
 
 @pytest.mark.parametrize("capability", ["avx512", "avx2", "default"])
 def test_every_instruction_set_gives_what_the_reference_gives(capability: str, tmp_path: Path) -> None:
-    """This processor's own in float64, too. The others are compiled for this test alone: in float32, and with less
-    optimization, which takes half the time."""
+    """The instruction set of this processor is tested in float64, too. The others are compiled for this test only, in
+    float32 and with less optimization, which takes half the time."""
     expected = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "default": "portable"}[capability]
     asked = {"ATEN_CPU_CAPABILITY": capability}
     processor = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     there = [name for name in INSTRUCTION_SETS if FLAGS[name] is None or FLAGS[name] in processor]
     if expected not in there:
-        expected, asked = there[0], {}  # what the processor does not have kills torch
+        expected, asked = there[0], {}  # torch crashes with instructions that the processor lacks
     is_own = expected == there[0]
     if not is_own:
         bin_ = command(tmp_path / "bin", "g++", 'exec /usr/bin/g++ "$@" -O1')
@@ -106,7 +106,7 @@ def test_an_object_is_built_once(fake: Path, tmp_path: Path) -> None:
     assert sorted(path.suffix for path in tmp_path.iterdir() if path.is_file()) == [".lock", ".so"]
 
 
-def test_processes_that_build_at_once_have_one_object_and_one_compiler(tmp_path: Path) -> None:
+def test_concurrent_builds_start_a_single_compiler(tmp_path: Path) -> None:
     bin_ = command(tmp_path / "bin", "g++", f'echo "$@" >> {tmp_path}/calls; {QUICKLY}')
     path = f"{bin_}:{os.environ['PATH']}"
     both = [python(CHOOSE, PATH=path, XDG_CACHE_HOME=str(tmp_path / "cache")) for _ in range(2)]
@@ -117,7 +117,7 @@ def test_processes_that_build_at_once_have_one_object_and_one_compiler(tmp_path:
     assert sum("kernel.cpp" in call for call in calls) == 1
 
 
-def test_without_a_compiler_the_reference_runs_which_is_said_once(tmp_path: Path) -> None:
+def test_missing_compiler_gives_the_reference_and_a_single_warning(tmp_path: Path) -> None:
     out, err = chosen(PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
     why = "there are no fused kernels on this machine: there is no g++; install it (Debian: apt install g++)"
     assert out == ["reference", "reference", f"{why}; use auto or reference"]
@@ -125,7 +125,7 @@ def test_without_a_compiler_the_reference_runs_which_is_said_once(tmp_path: Path
     assert "small ones several times slower" in err
 
 
-def test_without_a_compiler_the_newest_of_what_was_built_counts(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_newest_built_object_is_used(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(fake))
     with pytest.raises(BuildFailed):
         place_of(RNN)
@@ -138,8 +138,8 @@ def test_without_a_compiler_the_newest_of_what_was_built_counts(fake: Path, monk
     assert place_of(RNN) == objects / "g++-12.2.0" / RNN.file_name
 
 
-def test_without_a_compiler_what_one_has_built_before_runs(tmp_path: Path) -> None:
-    """A node of a cluster may share the folder with a node that has a compiler."""
+def test_without_a_compiler_an_object_built_before_runs(tmp_path: Path) -> None:
+    """A node of a cluster may share the cache with a node that has a compiler."""
     bin_ = command(tmp_path / "bin", "g++", QUICKLY)
     cache = str(tmp_path / "cache")
     out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=cache)
@@ -148,7 +148,7 @@ def test_without_a_compiler_what_one_has_built_before_runs(tmp_path: Path) -> No
     assert out == ["fused"] * 3, err
 
 
-def test_a_compiler_that_fails_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_failing_compiler_is_reported_with_its_reason(tmp_path: Path) -> None:
     fails = 'case "$1" in -dump*) echo 12;; *) echo "no such flag" >&2; exit 3;; esac'
     bin_ = command(tmp_path / "bin", "g++", fails)
     out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path))
@@ -156,7 +156,7 @@ def test_a_compiler_that_fails_is_told_with_its_reason(tmp_path: Path) -> None:
     assert "g++ ended with 3: no such flag" in out[2]
 
 
-def test_a_compiler_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_killed_compiler_leaves_no_file(tmp_path: Path) -> None:
     dies = 'case "$1" in -dump*) echo 12;; *) for o; do :; done; echo half > "$o"; kill -9 $$;; esac'
     bin_ = command(tmp_path / "bin", "g++", dies)
     out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path / "cache"))
@@ -166,7 +166,7 @@ def test_a_compiler_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None
     assert [path.suffix for path in left] == [".lock"]
 
 
-def test_a_builder_that_is_killed_holds_nobody_up(tmp_path: Path) -> None:
+def test_killed_builder_does_not_block_others(tmp_path: Path) -> None:
     waits = f'case "$1" in -dump*) echo 12;; *) touch {tmp_path}/began; exec sleep 60;; esac'
     bin_ = command(tmp_path / "bin", "g++", waits)
     cache = str(tmp_path / "cache")
@@ -179,7 +179,7 @@ def test_a_builder_that_is_killed_holds_nobody_up(tmp_path: Path) -> None:
     assert out == ["fused"] * 3, err
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "normbench").write_text("a file where the folder would be")
     out, err = chosen(XDG_CACHE_HOME=str(tmp_path))
     assert out[0] == "reference"
@@ -187,8 +187,8 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "cannot be written" in err
 
 
-def test_a_cache_where_nobody_can_look_is_told(tmp_path: Path) -> None:
-    """A folder that may not be searched is such a cache, but root may search it. Here the name is too long."""
+def test_cache_that_cannot_be_searched_is_reported(tmp_path: Path) -> None:
+    """A folder without search permission would be such a cache, but root may search it. Here the name is too long."""
     cache = str(tmp_path / ("x" * 300))
     out, _ = chosen(XDG_CACHE_HOME=cache)
     assert out[0] == "reference"
@@ -197,7 +197,7 @@ def test_a_cache_where_nobody_can_look_is_told(tmp_path: Path) -> None:
         assert "cannot be written: [Errno 36] File name too long" in told, err
 
 
-def test_another_process_that_compiles_too_long_is_told(tmp_path: Path) -> None:
+def test_waiting_for_another_process_ends_at_the_time_limit(tmp_path: Path) -> None:
     target = place_of(RNN, tmp_path)
     with (
         filelock.FileLock(f"{target}.lock"),
@@ -206,7 +206,9 @@ def test_another_process_that_compiles_too_long_is_told(tmp_path: Path) -> None:
         built(RNN, tmp_path, Limit(1.0))
 
 
-def test_a_file_system_without_locks_serves(fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_works_on_a_file_system_without_locks(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(*_: object) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
@@ -216,7 +218,7 @@ def test_a_file_system_without_locks_serves(fake: Path, tmp_path: Path, monkeypa
         assert built(RNN, tmp_path).read_text() == "object\n"
 
 
-def test_all_objects_together_have_the_time_of_one(fake: Path, tmp_path: Path) -> None:
+def test_time_limit_holds_for_all_objects_together(fake: Path, tmp_path: Path) -> None:
     command(fake, "g++", 'case "$1" in -dump*) echo 12;; *) exec sleep 60;; esac')
     out, err = python(PREPARE).communicate(timeout=120)
     why, seconds = out.splitlines()
@@ -224,10 +226,10 @@ def test_all_objects_together_have_the_time_of_one(fake: Path, tmp_path: Path) -
     assert float(seconds) < 5
 
 
-def test_an_object_is_on_the_disk_before_it_has_its_name(
+def test_object_is_synced_to_disk_before_it_is_renamed(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or a power cut could leave the name of an object that is empty."""
+    """Otherwise a power cut could leave an empty object under the final name."""
     done: list[str] = []
     fsync, replace = os.fsync, os.replace
 
@@ -247,7 +249,7 @@ def test_an_object_is_on_the_disk_before_it_has_its_name(
 
 
 @pytest.mark.parametrize("content", [b"", bytes(100_000)], ids=["empty", "zeros"])
-def test_a_broken_object_in_the_cache_is_built_again(fake: Path, content: bytes) -> None:
+def test_broken_object_in_the_cache_is_rebuilt(fake: Path, content: bytes) -> None:
     command(fake, "g++", QUICKLY)
     broken = place_of(RNN)
     broken.parent.mkdir(parents=True)
@@ -256,7 +258,7 @@ def test_a_broken_object_in_the_cache_is_built_again(fake: Path, content: bytes)
     assert out == ["fused"] * 3, err
 
 
-def test_an_object_that_cannot_be_loaded_is_told_and_built_once_more_by_the_next(fake: Path, tmp_path: Path) -> None:
+def test_object_that_cannot_be_loaded_is_reported_and_rebuilt_by_the_next_process(fake: Path, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     known = 'case "$1" in -dump*) echo 12;; *)'
     command(fake, "g++", f'{known} echo >> {calls}; for o; do :; done; echo no > "$o";; esac')
@@ -270,7 +272,7 @@ def test_an_object_that_cannot_be_loaded_is_told_and_built_once_more_by_the_next
     assert out == ["fused"] * 3, err
 
 
-def test_a_broken_object_that_was_built_beforehand_is_told_and_left_alone(
+def test_broken_prebuilt_object_is_reported_and_kept(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.import_module("normcore.kernels.cpu.load"), "PREBUILT", tmp_path)
@@ -280,8 +282,8 @@ def test_a_broken_object_that_was_built_beforehand_is_told_and_left_alone(
     assert (tmp_path / RNN.file_name).read_text() == "broken"
 
 
-def test_what_was_built_beforehand_needs_no_compiler(fake: Path, tmp_path: Path) -> None:
-    """The Docker image builds into the package, with a compiler that the cluster's nodes do not have."""
+def test_prebuilt_objects_need_no_compiler(fake: Path, tmp_path: Path) -> None:
+    """The Docker image builds objects into the package; the nodes of the cluster have no compiler."""
     package = tmp_path / "normcore"
     package.mkdir()
     copied = ["cp", "-r", *map(str, SOURCES.parents[2].iterdir()), str(package)]
@@ -303,10 +305,10 @@ def test_what_was_built_beforehand_needs_no_compiler(fake: Path, tmp_path: Path)
     ("machine", "expected"),
     [("x86_64", ["x86-64-v3", "x86-64-v4"]), ("aarch64", ["portable"])],
 )
-def test_a_machine_of_another_kind_builds_what_it_can(
+def test_prebuilding_on_another_architecture_builds_the_portable_objects(
     monkeypatch: pytest.MonkeyPatch, machine: str, expected: list[str]
 ) -> None:
-    """The image can be built on any machine."""
+    """The Docker image can therefore be built on any machine."""
     asked: list[Variant] = []
 
     def note(variant: Variant, folder: Path) -> Path:
@@ -323,8 +325,8 @@ def test_a_machine_of_another_kind_builds_what_it_can(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the flags are those of Linux")
-def test_an_object_needs_no_library_of_the_compiler_but_that_of_threads(fake: Path, tmp_path: Path) -> None:
-    """A node may have none, or an older one than the machine that compiled. That of threads came with torch."""
+def test_object_needs_only_the_thread_library_of_the_compiler(fake: Path, tmp_path: Path) -> None:
+    """A node may lack the compiler's libraries or have older ones. The library for threads comes with torch."""
     command(fake, "g++", QUICKLY)
     needs = subprocess.run(["ldd", built(RNN, tmp_path)], capture_output=True, text=True, check=True).stdout
     assert "libc.so" in needs

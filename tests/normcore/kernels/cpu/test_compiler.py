@@ -1,4 +1,4 @@
-"""The compiler ends, with all that it has started, and what hinders it is told."""
+"""The compiler and its child processes always end, and errors of the compiler are reported."""
 
 import signal
 import time
@@ -18,13 +18,13 @@ from tests.processes import until
     ("content", "mode", "why"),
     [(b"#!/bin/sh\n", 0o644, "Permission denied"), (b"\x7fELF", 0o755, "Exec format error")],
 )
-def test_a_compiler_that_cannot_be_started_is_told(
+def test_compiler_that_cannot_be_started_is_reported(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, mode: int, why: str
 ) -> None:
     (fake / "g++").write_bytes(content)
     (fake / "g++").chmod(mode)
     monkeypatch.setenv("PATH", str(fake))
-    for folder in (None, tmp_path):  # to ask its version, and to compile
+    for folder in (None, tmp_path):  # once when asked its version, and once when compiling
         with pytest.raises(BuildFailed, match=rf"^g\+\+ cannot be started: {why}$"):
             built(RNN, folder)
     prepared, err = python(PREPARE).communicate(timeout=120)
@@ -39,7 +39,7 @@ def test_a_compiler_that_cannot_be_started_is_told(
         ("error: in $LC_ALL", "error: in C"),
     ],
 )
-def test_what_a_compiler_complains_of_is_told_and_not_where(
+def test_error_of_the_compiler_is_reported_without_its_include_trace(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, told: str
 ) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
@@ -50,14 +50,14 @@ def test_what_a_compiler_complains_of_is_told_and_not_where(
 
 
 def hang(fake: Path, folder: Path) -> None:
-    """The compiler and a program that it starts hang, and do not heed SIGTERM."""
+    """Install a fake compiler that hangs with a child process; both ignore SIGTERM."""
     hangs = f"trap : TERM; echo $$ >> {folder}/pids; for _ in $(seq 60); do sleep 1; done"
     command(folder, "cc1plus", hangs)
     command(fake, "g++", f"{folder}/cc1plus & {hangs}")
 
 
 def hanging(folder: Path) -> list[int]:
-    """The processes that have begun to hang."""
+    """Process ids of the hanging fake compiler and its child."""
     return [int(pid) for pid in (folder / "pids").read_text().split()]
 
 
@@ -66,7 +66,7 @@ def ended(pids: list[int]) -> None:
     until(lambda: not any(map(psutil.pid_exists, pids)), 10, lambda: str(list(map(psutil.pid_exists, pids))))
 
 
-def test_of_a_compiler_that_takes_too_long_nothing_goes_on(fake: Path, tmp_path: Path) -> None:
+def test_compiler_that_takes_too_long_is_ended_with_its_children(fake: Path, tmp_path: Path) -> None:
     hang(fake, tmp_path)
     began = time.monotonic()
     with pytest.raises(BuildFailed, match=r"^g\+\+ did not end within 1 s$"):
@@ -76,7 +76,7 @@ def test_of_a_compiler_that_takes_too_long_nothing_goes_on(fake: Path, tmp_path:
     assert [path.suffix for path in (tmp_path / "objects").iterdir()] == [".lock"]
 
 
-def test_a_compiler_that_is_asked_its_version_and_hangs_is_asked_once(
+def test_compiler_that_hangs_when_asked_its_version_is_asked_once(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command(fake, "g++", f"echo $$ >> {tmp_path}/pids; sleep 60")
@@ -87,7 +87,7 @@ def test_a_compiler_that_is_asked_its_version_and_hangs_is_asked_once(
     assert len(hanging(tmp_path)) == 1
 
 
-def test_who_interrupts_a_build_leaves_no_compiler_behind(fake: Path, tmp_path: Path) -> None:
+def test_interrupted_build_ends_the_compiler(fake: Path, tmp_path: Path) -> None:
     hang(fake, tmp_path)
     building = python(BUILD, str(tmp_path / "objects"))
     until(lambda: (tmp_path / "pids").exists() and len(hanging(tmp_path)) >= 2, 60, str)

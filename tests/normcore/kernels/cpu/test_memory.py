@@ -1,4 +1,4 @@
-"""The kernels read and write nothing beyond the arrays that are theirs: AddressSanitizer watches."""
+"""AddressSanitizer finds no read or write of the kernels outside of their arrays."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.normcore.kernels.cpu.building import command, python
 
-SANITIZE = "-fsanitize=address -O0"  # with -O3 compiling takes minutes
+SANITIZE = "-fsanitize=address -O0"  # compiling with -O3 takes minutes
 RUN = """
 import itertools, torch
 from normcore.kernels import cpu
@@ -26,7 +26,7 @@ print("done")
 """
 
 
-def test_inputs_wider_than_all_gates_and_units_that_fill_no_vector(tmp_path: Path) -> None:
+def test_sanitizer_finds_no_access_beyond_the_arrays(tmp_path: Path) -> None:
     sanitizer = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     folder = command(tmp_path / "bin", "g++", f'exec {shutil.which("g++")} "$@" {SANITIZE}')
     out, err = python(

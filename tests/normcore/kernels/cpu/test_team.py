@@ -1,4 +1,4 @@
-"""Several threads on one recurrence: each has at least four vectors of units, or one example."""
+"""Several threads run one recurrence: each gets at least four vectors of units, or one example."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from tests.normcore.kernels.twin import case, default
 
 
 @case
-def test_two_threads_give_what_the_reference_gives(cell: str, method: str, options: dict[str, Any]) -> None:
+def test_two_threads_equal_the_reference(cell: str, method: str, options: dict[str, Any]) -> None:
     torch.set_num_threads(2)
     built = cell_of(cell, method, options, inputs=3, hidden=70)
     x, start = drawn(built, steps=5, batch=7)
@@ -34,8 +34,8 @@ def test_the_same_call_gives_the_same_bits_in_one_thread_and_in_two(cell: str, m
 
 
 @default
-def test_what_differs_with_the_number_of_threads(cell: str, method: str) -> None:
-    """Sums over the examples, for the gradients of biases and gains, where threads share the examples."""
+def test_only_sums_over_examples_differ_with_the_number_of_threads(cell: str, method: str) -> None:
+    """These sums over the examples are the gradients of biases and gains, where threads divide the examples."""
     built = cell_of(cell, method, {}, inputs=3, hidden=200).float()
     x, start = drawn(built, steps=20, batch=33)
     of_threads = []
@@ -62,14 +62,14 @@ for method in ("layer_norm", "recurrent_batch_norm"):
 
 
 @pytest.mark.parametrize("limit", ["1", "2"])
-def test_where_there_are_fewer_threads_than_were_asked_for_nothing_is_left_undone(limit: str) -> None:
+def test_fewer_threads_than_asked_for_do_all_the_work(limit: str) -> None:
     environment = {**os.environ, "OMP_THREAD_LIMIT": limit}
     done = subprocess.run([sys.executable, "-c", FEWER], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 
-def test_all_threads_treat_the_smallest_numbers_as_the_caller_does_and_only_for_the_call() -> None:
-    """The outputs tanh(x) are below the normal range: of either thread they are there, or 0."""
+def test_all_threads_flush_subnormals_like_the_caller_during_the_call() -> None:
+    """The outputs tanh(x) are subnormal: in both threads they are kept, or in both they are 0."""
     torch.set_num_threads(2)
     built = cell_of("rnn", "none", {}, inputs=1, hidden=128).float()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The compiled kernels give what the reference gives: in float64 to 11 digits, in float32 as closely as eager torch."""
+"""Compiled kernels equal the reference: to 11 digits in float64, and as accurately as eager torch in float32."""
 
 import copy
 import importlib
@@ -39,8 +39,8 @@ class TestCompiled(Twin):
     steps, batch, hidden = 5, 7, 21
 
     @pytest.mark.parametrize(("cell", "method", "options"), [*DEFAULTS, *OVER_ALL_STEPS])
-    def test_under_autocast_it_computes_in_float32(self, cell: str, method: str, options: dict[str, Any]) -> None:
-        """Outputs and gradients, neither with the 2e-2 that bfloat16 may cost; backward is outside, as in trainings."""
+    def test_autocast_computes_in_float32(self, cell: str, method: str, options: dict[str, Any]) -> None:
+        """Outputs and gradients lack the errors of bfloat16, which reach 2e-2. Backward runs outside of autocast."""
         built, x, start = in_float32(*self.drawn(cell, method, options))
         exact = everything(self.unroll, built, x, start)
         autocast = torch.autocast("cpu", torch.bfloat16)
@@ -60,7 +60,7 @@ class TestCompiled(Twin):
 def test_inputs_whose_squares_overflow_are_normalized_in_float32(
     cell: str, method: str, options: dict[str, Any], size: float
 ) -> None:
-    """Squares overflow for values of 1.8e19 or more."""
+    """Squares of values of 1.8e19 or more overflow."""
     built = cell_of(cell, method, options, inputs=3, hidden=21)
     x, start = drawn(built, steps=5, batch=9)
     exact = everything(recurrent.unroll, built, size * x, start)
@@ -85,7 +85,7 @@ def test_a_population_that_float32_cannot_hold_normalizes_in_evaluation(fused: b
 
 @case
 @pytest.mark.parametrize("batch", [4, 9])
-def test_what_is_kept_of_inputs_and_statistics_changes_nothing(
+def test_saved_inputs_and_statistics_do_not_change_the_results(
     cell: str, method: str, options: dict[str, Any], batch: int
 ) -> None:
     built = cell_of(cell, method, options, inputs=70, hidden=40)
@@ -94,7 +94,7 @@ def test_what_is_kept_of_inputs_and_statistics_changes_nothing(
     assert max(found.values()) < EXACT, found
 
 
-def test_nothing_is_kept_where_nobody_wants_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_saved_without_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     call: Any = importlib.import_module("normcore.kernels.cpu.unroll")._Call
     run, kept = call.run, []
 
@@ -124,9 +124,9 @@ PADDED = cpu.load("RNN", torch.float64).normbench_padded(5)
         ("recurrent_batch_norm", 7, 1),
     ],
 )
-def test_an_rnn_keeps_its_outputs_and_what_its_norms_measured(method: str, batch: int, numbers: int) -> None:
-    """Each step keeps a mean and a factor for each example, or for each feature. Few examples keep the length of the
-    longest state alone.
+def test_rnn_saves_only_its_outputs_and_the_statistics_of_its_norms(method: str, batch: int, numbers: int) -> None:
+    """Each step saves a mean and a factor for each example, or for each feature. With few examples it saves only the
+    length of the longest state.
     """
     built = cell_of("rnn", method, {}, inputs=70, hidden=5)
     x, start = drawn(built, steps=4, batch=batch)
@@ -145,7 +145,7 @@ def test_an_rnn_keeps_its_outputs_and_what_its_norms_measured(method: str, batch
 
 
 @pytest.mark.parametrize("method", ["layer_norm", "recurrent_batch_norm"])
-def test_products_of_several_blocks_and_gradients_of_several_chunks(method: str) -> None:
+def test_several_blocks_and_chunks_equal_the_reference(method: str) -> None:
     built = cell_of("lstm", method, {}, inputs=600, hidden=270)
     x, start = drawn(built, steps=9, batch=100)
     found = of_both(cpu.unroll, built, x, start)
@@ -155,8 +155,10 @@ def test_products_of_several_blocks_and_gradients_of_several_chunks(method: str)
 @case
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("masked", [False, True], ids=["all", "padded"])
-def test_inputs_of_one_symbol_each(cell: str, method: str, options: dict[str, Any], masked: bool, threads: int) -> None:
-    """The symbols are no products. There are more of them than are kept, and fewer."""
+def test_one_hot_inputs_equal_the_reference(
+    cell: str, method: str, options: dict[str, Any], masked: bool, threads: int
+) -> None:
+    """One-hot inputs need no products. The cases have more symbols than are kept, and fewer."""
     torch.set_num_threads(threads)
     built = cell_of(cell, method, options, inputs=70 if masked else 20, hidden=40)
     x, start = drawn(built, steps=9, batch=7)
@@ -166,7 +168,7 @@ def test_inputs_of_one_symbol_each(cell: str, method: str, options: dict[str, An
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_symbols_of_more_steps_than_are_collected(method: str) -> None:
+def test_one_hot_inputs_over_many_steps_equal_the_reference(method: str) -> None:
     built = cell_of("lstm", method, {}, inputs=20, hidden=21)
     x, start = drawn(built, steps=30, batch=30)
     found = of_both(cpu.unroll, built, symbols(x), start)
@@ -175,7 +177,7 @@ def test_symbols_of_more_steps_than_are_collected(method: str) -> None:
 
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
 @pytest.mark.parametrize("other", [[2.0], [-1.0], [torch.nan], [1.0, 1.0]], ids=str)
-def test_one_input_that_is_no_symbol_makes_all_of_them_products_with_the_same_bits(
+def test_single_input_that_is_not_one_hot_turns_all_into_products_with_the_same_bits(
     cell: str, other: list[float]
 ) -> None:
     built = cell_of(cell, "layer_norm", {}, inputs=20, hidden=40).float()
@@ -192,8 +194,8 @@ def test_one_input_that_is_no_symbol_makes_all_of_them_products_with_the_same_bi
 
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_symbols_have_the_gradients_of_products(cell: str, method: str) -> None:
-    """One more input, whose weights are 0, makes them products and adds nothing."""
+def test_one_hot_inputs_have_the_gradients_of_products(cell: str, method: str) -> None:
+    """A further input with weights of 0 makes the kernel use products, and adds nothing."""
     built = cell_of(cell, method, {}, inputs=20, hidden=40).float()
     x, start = drawn(built, steps=30, batch=30)
     found = everything(cpu.unroll, built, symbols(x), start)
@@ -205,14 +207,14 @@ def test_symbols_have_the_gradients_of_products(cell: str, method: str) -> None:
         by_products = expected[name]
         if name in ("grad of x", "grad of weight_ih"):
             by_products = by_products[..., :20]
-        if name == "grad of weight_ih":  # added up in another order
+        if name == "grad of weight_ih":  # summed in another order
             assert relative(tensor, by_products) < 1e-6
         else:
             assert torch.equal(tensor, by_products), name
 
 
-def test_symbols_take_no_part_in_the_weights_of_others() -> None:
-    """Products would make all outputs NaN."""
+def test_one_hot_inputs_ignore_the_weights_of_other_symbols() -> None:
+    """All outputs would be NaN if the kernel used products."""
     built = cell_of("lstm", "layer_norm", {}, inputs=20, hidden=5)
     x, start = drawn(built, steps=3, batch=4)
     x = symbols(x)
@@ -223,7 +225,7 @@ def test_symbols_take_no_part_in_the_weights_of_others() -> None:
 
 
 def symbols(like: Tensor, mask: Tensor | None = None) -> Tensor:
-    """One-hot, but for zeros outside the mask."""
+    """Make random one-hot inputs, with zeros outside of the mask."""
     drawn = torch.randint(like.shape[2], like.shape[:2], generator=torch.Generator().manual_seed(3))
     x = nn.functional.one_hot(drawn, like.shape[2]).to(like)
     return x if mask is None else x.masked_fill(~mask.unsqueeze(2), 0)
@@ -239,7 +241,7 @@ def symbols(like: Tensor, mask: Tensor | None = None) -> Tensor:
     masked=st.booleans(),
     threads=st.integers(1, 3),
 )
-def test_of_any_shape(
+def test_any_shape_equals_the_reference(
     case: tuple[str, str, dict[str, Any]],
     steps: int,
     batch: int,
@@ -255,13 +257,13 @@ def test_of_any_shape(
     built = cell_of(*case, inputs=inputs, hidden=hidden)
     x, start = drawn(built, steps, batch)
     found = of_both(cpu.unroll, built, x, start, mask)
-    # Two numbers normalize to -1 and 1 but for eps, so that of their gradients little more than rounding is left.
+    # Two numbers are normalized to nearly -1 and 1, so their gradients are little more than rounding errors.
     assert max(found.values()) < (1e-7 if 2 in (hidden, batch) else 1e-9), found
 
 
 @default
-def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str, method: str) -> None:
-    """Single networks can have a far larger error, of either kind."""
+def test_float32_over_many_steps_is_as_accurate_as_eager_torch(cell: str, method: str) -> None:
+    """A single network can have a far larger error, with the kernel as well as with eager torch."""
 
     def times(seed: int) -> dict[str, float]:
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
@@ -272,11 +274,11 @@ def test_float32_over_many_steps_is_as_close_to_float64_as_eager_torch(cell: str
 
 
 @default
-def test_gradients_are_as_close_to_float64_where_thousands_of_terms_add_up(cell: str, method: str) -> None:
+def test_gradients_with_thousands_of_terms_are_as_accurate_as_eager_torch(cell: str, method: str) -> None:
     def times(seed: int) -> dict[str, float]:
         built = cell_of(cell, method, {}, inputs=8, hidden=128, seed=seed)
         with torch.no_grad():
-            built.weight_hh.mul_(0.1)  # where none is chaotic
+            built.weight_hh.mul_(0.1)  # then no cell is chaotic
         mask = some_mask(60, 64)
         return times_eager(built, *drawn(built, steps=60, batch=64, seed=seed + 1), mask, floor=2e-7)
 
@@ -285,9 +287,7 @@ def test_gradients_are_as_close_to_float64_where_thousands_of_terms_add_up(cell:
 
 
 def times_eager(built: Any, x: Tensor, start: Any, mask: Tensor | None = None, *, floor: float) -> dict[str, float]:
-    """Error of a pass in float32 against float64, as a multiple of eager torch's, which counts as at least
-    ``floor``.
-    """
+    """Error of a pass in float32 against float64, divided by the error of eager torch or by ``floor`` if larger."""
     exact = everything(recurrent.unroll, built, x, start, mask)
     built, x, start = in_float32(built, x, start)
     fused, eager = (
@@ -298,12 +298,12 @@ def times_eager(built: Any, x: Tensor, start: Any, mask: Tensor | None = None, *
 
 @default
 def test_float32_over_16_steps_is_close_to_float64(cell: str, method: str) -> None:
-    """A single LSTM with a norm may be 1.2 times as far off, by eager torch as well."""
+    """A single LSTM with a norm may exceed the bound 1.2 times, with eager torch as well."""
 
     def off(seed: int) -> dict[str, float]:
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
         with torch.no_grad():
-            built.weight_hh.mul_(0.5)  # where an RNN is not chaotic
+            built.weight_hh.mul_(0.5)  # then an RNN is not chaotic
         x, start = drawn(built, steps=16, batch=20, seed=seed + 1)
         exact = everything(recurrent.unroll, built, x, start)
         return differences(everything(cpu.unroll, *in_float32(built, x, start)), exact)
@@ -313,13 +313,13 @@ def test_float32_over_16_steps_is_close_to_float64(cell: str, method: str) -> No
 
 
 def median_of_networks(measured: Callable[[int], dict[str, float]], count: int = 20) -> dict[str, float]:
-    """Median of each tensor's measurements over some networks, by their seeds."""
+    """Median of each tensor's measurement over ``count`` networks with different seeds."""
     networks = [measured(seed) for seed in range(count)]
     return {name: median(network[name] for network in networks) for name in networks[0]}
 
 
 @default
-def test_a_sequence_in_two_parts_has_the_same_bits(cell: str, method: str) -> None:
+def test_sequence_in_two_parts_has_the_same_bits(cell: str, method: str) -> None:
     built = cell_of(cell, method, {}, inputs=3, hidden=50).float()
     x, start = drawn(built, steps=20, batch=33)
     with torch.no_grad():
@@ -331,9 +331,7 @@ def test_a_sequence_in_two_parts_has_the_same_bits(cell: str, method: str) -> No
 
 @case
 @pytest.mark.parametrize("masked", [False, True], ids=["all", "masked"])
-def test_gradients_are_those_of_finite_differences(
-    cell: str, method: str, options: dict[str, Any], masked: bool
-) -> None:
+def test_gradients_agree_with_finite_differences(cell: str, method: str, options: dict[str, Any], masked: bool) -> None:
     built = cell_of(cell, method, options, inputs=2, hidden=3)
     x, start = drawn(built, steps=3, batch=4)
     module = _Unrolled(built, some_mask(3, 4) if masked else None)
@@ -349,7 +347,7 @@ def test_gradients_are_those_of_finite_differences(
 
 
 class _Unrolled(nn.Module):
-    """The outputs and the last state of a cell, for ``functional_call``."""
+    """Module that gives the outputs and the last state of a cell, for ``functional_call``."""
 
     def __init__(self, cell: nn.Module, mask: Tensor | None) -> None:
         super().__init__()
@@ -364,8 +362,8 @@ ROUNDED_TWICE = 2 * torch.finfo(torch.float32).eps
 
 
 @pytest.mark.parametrize("cell", ["rnn", "gru"])
-def test_tanh_and_sigmoid_are_right_to_two_units_in_the_last_place(cell: str) -> None:
-    """A network of one unit is one of them: y = tanh(x), and y = sigmoid(x) h where the candidate is 0 and h is 1."""
+def test_tanh_and_sigmoid_are_accurate_to_two_units_in_the_last_place(cell: str) -> None:
+    """A network of one unit computes y = tanh(x), or y = sigmoid(x) h if the candidate is 0; h is 1."""
     built = cell_of(cell, "none", {}, inputs=1, hidden=1).float()
     sizes = torch.logspace(-30, 1.9, 20_000)
     x = torch.cat([-sizes, sizes]).view(1, -1, 1)
@@ -398,6 +396,6 @@ with torch.no_grad():
 """
 
 
-def test_without_memory_it_fails_and_says_so() -> None:
+def test_failing_allocation_is_reported() -> None:
     done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("there is not enough memory\n", 0), done.stderr

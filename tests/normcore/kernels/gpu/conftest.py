@@ -1,5 +1,8 @@
-"""Triton's interpreter and bfloat16: it multiplies the bits, which it has as whole numbers, and rounds towards 0, or to
-the nearest with errors. Here it multiplies the numbers, and torch rounds them to the nearest, as devices do."""
+"""Repair of bfloat16 in Triton's interpreter.
+
+The interpreter multiplies the bits of bfloat16 numbers as whole numbers, and rounds towards 0, or wrongly to the
+nearest. Here it multiplies the numbers, and torch rounds to the nearest, as devices do.
+"""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""Compiles every kernel that a cell launches, forward and backward, for devices that are not here.
+"""Compile every kernel that a cell launches, forward and backward, for devices that this machine does not have.
 
 ``python -m tests.normcore.kernels.gpu.machine_code CAPABILITY [--largest]``, without TRITON_INTERPRET, prints a line of
-JSON for each, or for each that takes the most of a device: its name, what it is compiled for, how many bytes of shared
-memory it takes and of machine code it has, and how many a thread has on the stack.
+JSON for each kernel; with ``--largest`` only for kernels that need the most of a device. A line has the name of the
+kernel, its target, and the bytes of its shared memory, of its machine code and of the stack of a thread.
 """
 
 import importlib
@@ -21,7 +21,7 @@ from triton.runtime import JITFunction, driver
 
 from tests.normcore.kernels.cell_pass import CASES, cell_of, drawn, everything, know_a_population
 
-OF_A_BLOCK = {80: 163 * 1024, 90: 227 * 1024}  # bytes of shared memory on A100, and on H100 and H200
+OF_A_BLOCK = {80: 163 * 1024, 90: 227 * 1024}  # bytes of shared memory: A100; H100 and H200
 STEPWISE = [(20, 200, case) for case in CASES if not case[2] or case[1] == "recurrent_batch_norm"]
 IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     *[(20, 128, ("lstm", method, {})) for method in ("none", "layer_norm", "rms_norm")],
@@ -34,12 +34,12 @@ SMALL = [(20, 16, case) for case in CASES if case[1] != "recurrent_batch_norm" o
 LARGE: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     *[(64, 64, ("lstm", method, {})) for method in ("layer_norm", "recurrent_batch_norm")],  # the most shared memory
     *[(20, 128, ("rnn", method, {})) for method in ("none", "layer_norm", "rms_norm")],
-    (20, 65, ("rnn", "rms_norm", {})),  # no number lies where 16 bytes can be read at once
+    (20, 65, ("rnn", "rms_norm", {})),  # rows are not aligned to 16 bytes
 ]
 
 
 class Away:
-    """Part of Triton's driver that compiling asks for."""
+    """Fake of the part of Triton's driver that compiling needs."""
 
     def __init__(self, capability: int) -> None:
         self.capability = capability
@@ -92,7 +92,7 @@ def main(capability: int, largest: bool) -> None:
 
 
 def on_the_stack(machine_code: bytes) -> int:
-    """Bytes of a thread, as NVIDIA's tool says, which comes with Triton."""
+    """Bytes on the stack of a thread, as reported by NVIDIA's tool, which comes with Triton."""
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(machine_code)
@@ -105,7 +105,7 @@ def on_the_stack(machine_code: bytes) -> int:
 def launch_all(
     unroll: Any, batch: int, hidden: int, case: tuple[str, str, dict[str, Any]], masked: bool, steps: int = 2
 ) -> None:
-    """Forward, backward and, of batch norm, by the population."""
+    """Launch the forward and backward kernels, and for batch norm those of the evaluation by the population."""
     cell, method, options = case
     built = cell_of(cell, method, options, inputs=3, hidden=hidden).float()
     x, start = drawn(built, steps=steps, batch=batch)

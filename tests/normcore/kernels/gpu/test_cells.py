@@ -1,4 +1,4 @@
-"""Functions that Triton lacks."""
+"""Functions of cells that Triton lacks."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ def write_tanh(x, y, N: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_tanh_keeps_the_last_places_of_small_numbers(dtype: torch.dtype) -> None:
+def test_tanh_is_accurate_for_small_numbers(dtype: torch.dtype) -> None:
     sizes = torch.logspace(-30, 2, 1024, dtype=torch.float64)
     x = torch.cat([sizes, -sizes]).to(dtype)
     y = torch.empty_like(x)
@@ -27,7 +27,7 @@ def test_tanh_keeps_the_last_places_of_small_numbers(dtype: torch.dtype) -> None
     assert off.max() < 4 * torch.finfo(dtype).eps
 
 
-def test_tanh_of_what_is_no_small_number() -> None:
+def test_tanh_is_right_for_large_and_special_numbers() -> None:
     x = torch.tensor([0.0, float("inf"), -float("inf"), float("nan"), 1e30, -1e30, 0.625, -0.625], dtype=torch.float64)
     y = torch.empty_like(x)
     write_tanh[(1,)](x, y, len(x))

@@ -1,4 +1,4 @@
-"""A trial finds right kernels right, by the interpreter, and wrong ones wrong."""
+"""A trial passes right kernels, which run in the interpreter here, and finds errors of wrong kernels."""
 
 from typing import Any
 
@@ -20,16 +20,16 @@ REPEATED: dict[str, Any] = {**SMALL, "timed": check.Sizes(steps=40, batch=20, in
 
 
 def one_pair_of_each() -> list[tuple[str, str]]:
-    """Each cell and each method once or more: test_unroll has all pairs, and here each takes half a minute."""
+    """Pairs with each cell and each method once or more. test_unroll has all pairs; here a pair takes half a minute."""
     cells, methods = (list(dict.fromkeys(names)) for names in zip(*FUSED_PAIRS, strict=True))
     return [(cells[k % len(cells)], method) for k, method in enumerate(methods)]
 
 
 @pytest.mark.parametrize(("cell", "method"), one_pair_of_each())
-def test_what_the_interpreter_computes_is_right_and_slower_than_torch(
+def test_kernels_in_the_interpreter_are_right_and_slower_than_torch(
     cell: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check, "STARTS", 1)  # by the interpreter each takes as long
+    monkeypatch.setattr(check, "STARTS", 1)  # in the interpreter all starts take equally long
     monkeypatch.setattr(check, "TIMED", 1)
     verdict = check.try_out(cell, method, CPU, gpu.unroll, **SMALL)
     assert verdict.wrong is None
@@ -38,8 +38,8 @@ def test_what_the_interpreter_computes_is_right_and_slower_than_torch(
     assert not verdict.passed
 
 
-def test_of_two_sizes_the_lesser_gain_counts() -> None:
-    """One of 33 units that does its work twice takes longer; the other size alone would be even."""
+def test_smaller_speedup_of_two_sizes_counts() -> None:
+    """The pass of 33 units works four times and is slower; the other size is as fast as the reference."""
 
     def slow_if_large(cell: Any, *arguments: Any) -> Unrolled:
         times = 4 if cell.weight_hh.shape[1] == 33 else 1
@@ -54,7 +54,7 @@ def test_of_two_sizes_the_lesser_gain_counts() -> None:
 
 
 def scaled(part: str) -> Any:
-    """The reference, but for one thousandth of one of its results."""
+    """Make a pass of the reference with an error in one of its results."""
 
     def unroll(*arguments: Any) -> Unrolled:
         done = recurrent.unroll(*arguments)
@@ -81,7 +81,7 @@ def scaled(part: str) -> Any:
         ("nothing but NaN", "y has a relative error of inf"),
     ],
 )
-def test_what_is_wrong_is_named(part: str, told: str) -> None:
+def test_wrong_result_is_named(part: str, told: str) -> None:
     verdict = check.try_out("lstm", "recurrent_batch_norm", CPU, scaled(part), **SMALL)
     assert not verdict.passed
     assert verdict.wrong is not None
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_named(part: str, told: str) -> None:
     assert told in verdict.wrong
 
 
-def test_what_is_wrong_with_lengths_alone_or_under_autocast_alone_is_found() -> None:
+def test_error_only_with_lengths_or_only_under_autocast_is_found() -> None:
     def forgets_lengths(cell: Any, x: Any, state: Any, t: int, mask: Any) -> Unrolled:
         return recurrent.unroll(cell, x, state, t, None)
 
@@ -104,8 +104,8 @@ def test_what_is_wrong_with_lengths_alone_or_under_autocast_alone_is_found() -> 
     assert str(found[1]).startswith("with 20 units in bfloat16, y has")
 
 
-def test_what_goes_wrong_only_after_some_calls_is_found() -> None:
-    """The replay of a graph can go wrong in this way."""
+def test_error_only_after_some_calls_is_found() -> None:
+    """Replays of a graph can fail in this way."""
     calls = 0
 
     def wears_out(*arguments: Any) -> Unrolled:
@@ -118,7 +118,7 @@ def test_what_goes_wrong_only_after_some_calls_is_found() -> None:
     assert str(verdict.wrong).startswith("with 20 units in float32, y has")
 
 
-def test_a_trial_leaves_the_random_numbers_of_its_process_as_they_were() -> None:
+def test_trial_leaves_the_random_generators_unchanged() -> None:
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)

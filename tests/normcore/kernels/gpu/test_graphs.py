@@ -1,4 +1,4 @@
-"""CUDA graphs, but for CUDA: what is recorded here does its work over the same tensors anew."""
+"""CUDA graphs without CUDA: a fake recording repeats the work on the same tensors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ from tests.normcore.kernels.cell_pass import (
 
 
 class Recorder:
-    """Counts what is recorded, and what is replayed."""
+    """Fake of CUDA's recording that counts recordings and replays."""
 
     def __init__(self) -> None:
         self.recorded = self.replayed = 0
@@ -37,7 +37,7 @@ class Recorder:
             work()
 
         self.recorded += 1
-        work()  # as a graph's warm-up does
+        work()  # like the warm-up of a graph
         return replay
 
 
@@ -54,7 +54,7 @@ def run(of: graphs.Graphs, given: Tensor) -> Tensor:
     return result
 
 
-def test_results_are_of_the_numbers_of_each_call_and_stay_after_the_next() -> None:
+def test_results_belong_to_each_call_and_survive_the_next_call() -> None:
     recorder = Recorder()
     of = graphs.Graphs(recorder)
     results = [run(of, torch.full((2, 3), float(k))) for k in range(6)]
@@ -62,7 +62,7 @@ def test_results_are_of_the_numbers_of_each_call_and_stay_after_the_next() -> No
     assert (recorder.recorded, recorder.replayed) == (1, 4)
 
 
-def test_each_shape_has_a_graph_and_those_not_called_for_long_are_given_up() -> None:
+def test_each_shape_has_a_graph_and_the_oldest_graphs_are_dropped() -> None:
     recorder = Recorder()
     of = graphs.Graphs(recorder)
     for size in (2, 3):
@@ -76,7 +76,7 @@ def test_each_shape_has_a_graph_and_those_not_called_for_long_are_given_up() -> 
     assert (recorder.recorded, recorder.replayed) == (2, 4)
 
 
-def test_what_is_read_is_not_written() -> None:
+def test_inputs_are_not_written() -> None:
     of = graphs.Graphs(Recorder())
     given = torch.ones(3)
     for _ in range(5):
@@ -86,7 +86,7 @@ def test_what_is_read_is_not_written() -> None:
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    """Counts while kernels of one step run by graphs."""
+    """Recorder of the graphs that run the kernels of single steps."""
     recorder = Recorder()
     monkeypatch.setattr(steps_by_graph, "GRAPHS", graphs.Graphs(recorder))
     monkeypatch.setattr(Plan, "fits_on_chip", lambda *_: False)
@@ -101,10 +101,10 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("cell", "method", "options"), [*DEFAULTS, *OPTIONS])
-def test_networks_give_by_graphs_what_the_reference_gives(
+def test_networks_run_by_graphs_equal_the_reference(
     cell: str, method: str, options: dict[str, Any], recorder: Recorder
 ) -> None:
-    """Each call has other weights and inputs, all at one shape."""
+    """All calls have the same shape, and different weights and inputs."""
     for seed in range(4):
         built = cell_of(cell, method, options, inputs=3, hidden=5, seed=seed)
         x, start = drawn(built, steps=3, batch=4, seed=seed)
@@ -113,7 +113,7 @@ def test_networks_give_by_graphs_what_the_reference_gives(
     assert (recorder.recorded, recorder.replayed) == (2, 4)
 
 
-def test_under_autocast_graphs_do_what_the_steps_do(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_equal_single_steps_under_autocast(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5).float()
     x, start = drawn(built, steps=3, batch=4)
     unroll = torch.autocast("cpu", torch.bfloat16)(gpu.unroll)
@@ -125,7 +125,7 @@ def test_under_autocast_graphs_do_what_the_steps_do(recorder: Recorder, monkeypa
     assert recorder.replayed == 4
 
 
-def test_population_statistics_are_read_anew_at_each_call(recorder: Recorder) -> None:
+def test_population_statistics_are_read_at_each_call(recorder: Recorder) -> None:
     for seed in range(5):
         built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=3, hidden=5, seed=seed)
         x, start = drawn(built, steps=3, batch=4, seed=seed)
@@ -137,7 +137,7 @@ def test_population_statistics_are_read_anew_at_each_call(recorder: Recorder) ->
     assert recorder.replayed == 3
 
 
-def test_two_calls_before_backward_keep_what_each_needs(recorder: Recorder) -> None:
+def test_two_calls_before_backward_keep_their_own_tensors(recorder: Recorder) -> None:
     built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5)
     gradients = []
     for unroll in (gpu.unroll, recurrent.unroll):

@@ -1,4 +1,4 @@
-"""Triton compiles every kernel to machine code for devices that are not here."""
+"""Triton compiles every kernel to machine code for devices that this machine does not have."""
 
 import itertools
 import json
@@ -27,7 +27,7 @@ EXPECTED = {
 
 
 def compiled(capability: int, folder: Path, *options: str) -> list[dict[str, Any]]:
-    """Kernels as ``machine_code.py`` tells of them; each fits the device."""
+    """Kernels as ``machine_code.py`` reports them, after a check that each fits the device."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
         [sys.executable, "-m", "tests.normcore.kernels.gpu.machine_code", str(capability), *options],
@@ -55,16 +55,16 @@ def compiled(capability: int, folder: Path, *options: str) -> list[dict[str, Any
     return kernels
 
 
-@pytest.mark.timeout(1200)  # two minutes of a core, which it may have to share
-def test_every_kernel_becomes_machine_code(tmp_path: Path) -> None:
+@pytest.mark.timeout(1200)  # two minutes on a core that other processes may use
+def test_every_kernel_compiles_to_machine_code(tmp_path: Path) -> None:
     kernels = compiled(90, tmp_path)
     assert {(kernel["kernel"], kernel["G"], kernel["KIND_SUMS"]) for kernel in kernels} == EXPECTED
 
 
-def test_those_that_take_the_most_fit_a_device_with_less(tmp_path: Path) -> None:
+def test_largest_kernels_fit_a_device_with_less_shared_memory(tmp_path: Path) -> None:
     assert {kernel["target"] for kernel in compiled(80, tmp_path, "--largest")} == {"sm_80"}
 
 
 def is_large(kernel: dict[str, Any]) -> bool:
-    """Tell if the kernel has W_h of more than 64 units in float32, in so many registers."""
+    """Tell if the kernel holds W_h of more than 64 units in float32, which takes many registers."""
     return kernel["kernel"].endswith("sequence") and kernel["C"] > 64 and not kernel["in_bfloat16"]

@@ -1,4 +1,4 @@
-"""Triton's kernels, by its interpreter on the CPU."""
+"""Kernels in Triton, run by its interpreter on the CPU."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -43,7 +43,7 @@ class TestTriton(Twin):
 
 
 @case
-def test_step_by_step_what_fits_on_a_chip_is_the_same(
+def test_step_by_step_design_equals_the_reference_where_the_other_would_fit(
     cell: str, method: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose_design(monkeypatch, "step")
@@ -54,7 +54,7 @@ def test_step_by_step_what_fits_on_a_chip_is_the_same(
 
 
 def tiles() -> Iterator[tuple[str, str, int, int, str]]:
-    """Each pair by both designs, in two of four shapes by turns: each cell and each method meets all."""
+    """Each pair in both designs, with two of four shapes in turn, so that each cell and method has all shapes."""
     shapes = ((2, 3), (3, 33), (17, 4), (2, 65))
     for k, (cell, method, _) in enumerate(DEFAULTS):
         for j, of in enumerate(("step", "sequence")):
@@ -63,22 +63,22 @@ def tiles() -> Iterator[tuple[str, str, int, int, str]]:
 
 
 @pytest.mark.parametrize(("cell", "method", "batch", "hidden", "of"), tiles())
-def test_tiles_of_any_shape(
+def test_tiles_of_any_shape_equal_the_reference(
     cell: str, method: str, batch: int, hidden: int, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose_design(monkeypatch, of)
     built = cell_of(cell, method, {}, inputs=2, hidden=hidden)
     x, start = drawn(built, 2, batch)
     found = of_both(gpu.unroll, built, x, start, some_mask(2, batch))
-    assert max(found.values()) < 10 * EXACT, found  # batch norm of 2 examples leaves less
+    assert max(found.values()) < 10 * EXACT, found  # batch norm of 2 examples is less exact
 
 
 @default
 @design
-def test_under_autocast_the_median_of_networks_is_as_close_to_float64_as_eager_torch(
+def test_median_error_under_autocast_is_no_larger_than_that_of_eager_torch(
     cell: str, method: str, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bound is 2e-2, or eager torch's error. Backward is outside of autocast, as in trainings."""
+    """The bound is 2e-2, or 1.5 times the error of eager torch. Backward is outside of autocast, as in trainings."""
     choose_design(monkeypatch, of)
     autocast = torch.autocast("cpu", torch.bfloat16)
     of_fused: list[dict[str, float]] = []
@@ -95,10 +95,8 @@ def test_under_autocast_the_median_of_networks_is_as_close_to_float64_as_eager_t
 
 
 @design
-def test_under_autocast_factors_are_rounded_and_their_products_are_not(
-    of: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without inputs, of one step, against the reference in float32 with factors that were rounded before."""
+def test_autocast_rounds_factors_and_not_their_products(of: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step without inputs equals the reference in float32 with factors rounded before."""
     choose_design(monkeypatch, of)
     built = cell_of("lstm", "none", {}, inputs=3, hidden=20)
     built, x, start = in_float32(built, *drawn(built, steps=1, batch=4))
@@ -114,21 +112,21 @@ def test_under_autocast_factors_are_rounded_and_their_products_are_not(
 
 
 @pytest.mark.parametrize("term", [None, 1.0], ids=["alone", "with a term"])
-def test_a_product_of_rounded_factors_is_added_up_in_float32(term: float | None) -> None:
+def test_products_of_rounded_factors_are_summed_in_float32(term: float | None) -> None:
     factor, weight = torch.full((1, 512), 1 + 2**-10), torch.full((512, 1), 1.0).bfloat16()
     weight[0] = 2**-7
     result = torch.zeros(1, 1)
     steps._multiply(factor, weight, None if term is None else torch.full((1, 1), term), result)
-    assert result.item() == 511 + 2**-7 + (term or 0)  # in bfloat16 it were 512
+    assert result.item() == 511 + 2**-7 + (term or 0)  # it would be 512 in bfloat16
 
 
 @of_batch_norm
-def test_under_autocast_the_population_serves_too(cell: str, method: str, options: dict[str, Any]) -> None:
+def test_evaluation_by_the_population_works_under_autocast(cell: str, method: str, options: dict[str, Any]) -> None:
     built = cell_of(cell, method, options, inputs=3, hidden=20)
     x, start = drawn(built, steps=3, batch=20)
     know_a_population(built.eval(), steps=3)
     for norm in batch_norms(built).values():
-        norm.running_var += 0.5  # by less, rounding is divided
+        norm.running_var += 0.5  # smaller variances would magnify rounding
     with torch.no_grad():
         exact = recurrent.unroll(built, x, start).y
         built, x, start = in_float32(built, x, start)
@@ -139,10 +137,10 @@ def test_under_autocast_the_population_serves_too(cell: str, method: str, option
 
 
 @design
-def test_what_varies_by_no_more_than_the_rounding_of_bfloat16_is_constant(
+def test_feature_that_varies_only_by_bfloat16_rounding_is_taken_for_constant(
     of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of h that bfloat16 keeps apart by its last place."""
+    """Rows of h differ by the last place of bfloat16."""
     choose_design(monkeypatch, of)
     built = cell_of("rnn", "recurrent_batch_norm", {"sites": ["recurrent"]}, inputs=2, hidden=4)
     built, x, start = in_float32(built, *drawn(built, steps=1, batch=3))
@@ -157,7 +155,7 @@ def test_what_varies_by_no_more_than_the_rounding_of_bfloat16_is_constant(
     assert not moments[1, 0, 1:].any()
 
 
-def test_statistics_are_among_what_autograd_keeps() -> None:
+def test_statistics_are_saved_through_autograd() -> None:
     built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=2, hidden=5).float()
     x, start = drawn(built, steps=3, batch=4)
     kept = set()
@@ -197,7 +195,7 @@ def test_statistics_are_among_what_autograd_keeps() -> None:
         ("lstm", "recurrent_batch_norm", 2, 65, "bfloat16", "steps"),
     ],
 )
-def test_where_recurrent_weights_fit_on_the_chip_one_kernel_has_all_steps(
+def test_single_kernel_runs_all_steps_if_the_recurrent_weights_fit_on_the_chip(
     cell: str, method: str, batch: int, hidden: int, precision: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launched: list[str] = []
@@ -211,7 +209,7 @@ def test_where_recurrent_weights_fit_on_the_chip_one_kernel_has_all_steps(
 
 
 @pytest.mark.parametrize(("hidden", "kib", "expected"), [(65, 80, True), (65, 79, False), (64, 79, True)])
-def test_what_fits_on_the_chip_is_a_matter_of_the_device(hidden: int, kib: int, expected: bool) -> None:
+def test_size_that_fits_on_the_chip_depends_on_the_device(hidden: int, kib: int, expected: bool) -> None:
     nowhere = Place(NormKind.NONE, 0.0, None)
     memory = kib * 1024
     plan = Plan(1, nowhere, nowhere, False, False, False, torch.float32, mask=None, keeps=False, memory=memory)
@@ -219,7 +217,7 @@ def test_what_fits_on_the_chip_is_a_matter_of_the_device(hidden: int, kib: int, 
 
 
 def noting(launched: list[str], design: Any, pass_: str) -> Any:
-    """A pass that also notes its name."""
+    """Wrap a pass of a design so that it notes its name in ``launched``."""
     run = getattr(design, pass_)
 
     def noted(*of: Any) -> None:

@@ -1,4 +1,4 @@
-"""Blame: an error is told with the packages that brought parts of the spec, and an error of ours stays ours."""
+"""An error names the packages that brought parts of the spec. An error of our own names no package."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_both_packages_are_named_where_each_may_have_failed(monkeypatch: pytest.
     assert caught.value.errors[0].msg.startswith("moody, of somebody 1.2, or mgu, of others 2.0, failed with")
 
 
-def test_where_no_package_has_a_part_an_error_stays_what_it_is() -> None:
+def test_error_in_a_spec_without_plug_ins_stays_unchanged() -> None:
     with pytest.raises(ZeroDivisionError), blamed(SPEC):
         raise ZeroDivisionError("none left")
     assert list(brought(SPEC)) == []

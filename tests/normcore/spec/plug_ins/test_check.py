@@ -1,4 +1,4 @@
-"""A class of another package is tried first: what the service could not use is left out, and the reason is told."""
+"""A class of another package is checked first. A class that the service cannot use is left out with the reason."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ from normcore.spec.task import Need, Profile
 from normcore.spec.tasks.benchmark import Best, LastMean
 from normcore.spec.tasks.pixels import PermutedDigits, digits_profiles
 """
-BASES = {  # kind: what a class of it derives from, its home, its tag
+BASES = {  # kind: base class, home, name of the tag
     "methods": ("Method", "normcore.norms.layer_norm", "method"),
     "cells": ("LSTM", "normcore.cells.lstm", "cell"),
     "models": ("FeedForward", "normcore.models.feed_forward", None),
@@ -48,7 +48,7 @@ Offer = Callable[..., str]
 
 @pytest.fixture
 def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Offer:
-    """Offers a class of this kind with these lines, and gives why it is left out; nothing if it is let in."""
+    """Function that offers a class of a kind with some lines; it returns why the class is left out, or "" if not."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def offered(kind: str, lines: str = "", tag: str = "mine", base: str = "") -> str:
@@ -76,14 +76,14 @@ def as_class_variables(assignments: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", BASES)
-def test_a_class_that_works_is_let_in(offer: Offer, kind: str) -> None:
+def test_working_class_is_accepted(offer: Offer, kind: str) -> None:
     assert offer(kind) == ""
 
 
 @pytest.mark.parametrize(("kind", "tag"), [(kind, tag) for kind in REGISTRIES for tag in REGISTRIES[kind].ours])
-def test_ours_pass(kind: str, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_classes_pass_the_check(kind: str, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = REGISTRIES[kind]
-    if tag != "recurrent":  # a family, not a model
+    if tag != "recurrent":  # recurrent is a family, not a model
         monkeypatch.setattr(registry.ours[tag], "home", registry.module_of(registry.ours[tag]))
         check(registry.ours[tag])
 
@@ -106,15 +106,15 @@ METHOD = [
 
 
 @pytest.mark.parametrize(("lines", "reason"), METHOD, ids=[lines for lines, _ in METHOD])
-def test_a_method_that_the_service_could_not_use_is_left_out(offer: Offer, lines: str, reason: str) -> None:
+def test_unusable_method_is_left_out(offer: Offer, lines: str, reason: str) -> None:
     assert offer("methods", lines).startswith(reason)
 
 
-def test_a_cell_whose_cost_is_no_number_is_left_out(offer: Offer) -> None:
+def test_cell_whose_cost_is_not_a_number_is_left_out(offer: Offer) -> None:
     assert offer("cells", 'gates: ClassVar[Any] = "4"').startswith("cost(): TypeError: ")
 
 
-def test_an_optimizer_whose_options_are_no_json_is_left_out(offer: Offer) -> None:
+def test_optimizer_whose_options_are_not_json_is_left_out(offer: Offer) -> None:
     assert offer("optimizers", "other: Callable[[], int] = int").startswith("its options: ")
 
 
@@ -138,7 +138,7 @@ BENCHMARK = [
 
 
 @pytest.mark.parametrize(("lines", "reason"), BENCHMARK, ids=[lines for lines, _ in BENCHMARK])
-def test_a_task_that_the_service_could_not_use_is_left_out(offer: Offer, lines: str, reason: str) -> None:
+def test_unusable_task_is_left_out(offer: Offer, lines: str, reason: str) -> None:
     assert offer("tasks", lines).startswith(reason)
 
 
@@ -151,11 +151,11 @@ ANALYSIS = [
 
 
 @pytest.mark.parametrize(("lines", "reason"), ANALYSIS, ids=[lines for lines, _ in ANALYSIS])
-def test_an_analysis_that_the_service_could_not_use_is_left_out(offer: Offer, lines: str, reason: str) -> None:
+def test_unusable_analysis_is_left_out(offer: Offer, lines: str, reason: str) -> None:
     assert offer("analyses", lines).startswith(reason)
 
 
-def test_an_analysis_of_trained_models_that_says_which_is_let_in(offer: Offer) -> None:
+def test_analysis_that_names_its_trained_models_is_accepted(offer: Offer) -> None:
     assert offer("analyses", "def misfit(self, task, norm): return None", base="TrainedAnalysis") == ""
 
 
@@ -167,16 +167,16 @@ def test_an_analysis_of_trained_models_that_says_which_is_let_in(offer: Offer) -
         ("tasks", "char_lm", "another class has this name already"),
     ],
 )
-def test_tasks_and_analyses_share_one_name_space(offer: Offer, kind: str, tag: str, reason: str) -> None:
+def test_tasks_and_analyses_share_a_name_space(offer: Offer, kind: str, tag: str, reason: str) -> None:
     assert offer(kind, tag=tag) == reason
 
 
-def test_a_method_may_have_options_that_must_be_given(offer: Offer) -> None:
+def test_method_may_have_required_options(offer: Offer) -> None:
     assert offer("methods", "required: int") == ""
 
 
-def test_a_default_that_goes_with_no_option_is_no_matter_where_the_method_does_not_fit(offer: Offer) -> None:
-    """A spec that asks for it there is refused with a reason."""
+def test_invalid_default_is_accepted_where_the_method_does_not_fit(offer: Offer) -> None:
+    """A spec with this method and such a model is refused with a reason."""
     lines = """
     width: int = Field(1, ge=1)
     @classmethod
@@ -187,7 +187,7 @@ def test_a_default_that_goes_with_no_option_is_no_matter_where_the_method_does_n
     assert offer("methods", lines) == ""
 
 
-def test_a_trial_needs_no_torch_and_without_plug_ins_there_is_none() -> None:
+def test_check_imports_no_torch_and_is_not_loaded_without_plug_ins() -> None:
     check = (
         "import sys; from normcore.spec import TASKS, resolve; list(TASKS); resolve({'task': {'name': 'char_lm'}});"
         "print('normcore.spec.plug_ins.check' in sys.modules);"

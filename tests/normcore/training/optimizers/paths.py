@@ -1,4 +1,4 @@
-"""Paths of parameters under optimizers."""
+"""Sequences of parameters under an optimizer."""
 
 import torch
 
@@ -9,7 +9,7 @@ GRADIENTS = torch.tensor([[3.0, -2e-3, 50.0], [0.5, -1e-4, -7.0], [-4.0, 1e-2, 0
 
 
 def path(options: Optimizer, gradients: torch.Tensor, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """Parameters (3,) after each gradient, starting at zero."""
+    """Compute the parameters (3,) after each gradient, starting at zero."""
     parameter = torch.nn.Parameter(torch.zeros(3, dtype=dtype))
     optimizer = optimizers.build(options, [parameter])
     places = []

@@ -1,4 +1,4 @@
-"""Adam's updates are those of torch."""
+"""Updates of Adam equal those of torch."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from tests.normcore.training.optimizers.paths import GRADIENTS
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_adam_is_torchs_to_the_last_bit(dtype: torch.dtype) -> None:
+def test_adam_equals_torch_bit_for_bit(dtype: torch.dtype) -> None:
     ours, theirs = (torch.nn.Parameter(torch.linspace(-1, 1, 3, dtype=dtype)) for _ in range(2))
     optimizer = optimizers.build(Adam(lr=0.01, beta1=0.8, beta2=0.99, eps=1e-3), [ours])
     torchs = torch.optim.Adam([theirs], 0.01, (0.8, 0.99), 1e-3, foreach=True)

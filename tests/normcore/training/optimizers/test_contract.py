@@ -1,4 +1,4 @@
-"""Contract of optimizers; tags are found by themselves."""
+"""Contract of optimizers. New optimizers are tested without a change here."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ EVERY = [kind.model_validate({"name": tag, "lr": 0.01}) for tag, kind in OPTIMIZ
 
 
 @pytest.mark.parametrize("options", [*EVERY, RMSProp(lr=0.01, momentum=0.9)], ids=str)
-def test_an_optimizer_goes_on_from_what_was_saved(options: Optimizer) -> None:
+def test_optimizer_continues_from_its_saved_state(options: Optimizer) -> None:
     whole = path(options, GRADIENTS)
     parameter = torch.nn.Parameter(torch.zeros(3, dtype=torch.float64))
     optimizer = optimizers.build(options, [parameter])
@@ -47,8 +47,8 @@ def test_gradients_whose_squares_underflow_move_parameters_as_in_float64(options
     torch.testing.assert_close(moved.double(), path(options, gradients.double()), rtol=1e-4, atol=1e-6)
 
 
-def test_gradients_that_are_bounded_are_not_searched_for_their_largest() -> None:
-    """The search would cost a pass over all gradients; without it the root overflows and the parameter stays."""
+def test_clipped_gradients_are_not_searched_for_their_largest_value() -> None:
+    """The search would cost a pass over all gradients. Without it the square overflows and the parameter stays."""
     [kind, *_] = EVERY
     parameter = torch.nn.Parameter(torch.zeros(1))
     optimizer = optimizers.build(kind, [parameter])
@@ -60,7 +60,7 @@ def test_gradients_that_are_bounded_are_not_searched_for_their_largest() -> None
 
 
 @pytest.mark.parametrize("options", EVERY, ids=str)
-def test_squares_that_overflow_are_saved_as_they_are(options: Optimizer) -> None:
+def test_optimizer_state_with_squares_that_overflow_is_saved_exactly(options: Optimizer) -> None:
     whole = path(options, HUGE, torch.float32)
     parameter = torch.nn.Parameter(torch.zeros(3))
     optimizer = optimizers.build(options, [parameter])
@@ -74,7 +74,7 @@ def test_squares_that_overflow_are_saved_as_they_are(options: Optimizer) -> None
 
 
 @pytest.mark.parametrize("options", EVERY, ids=str)
-def test_a_parameter_without_a_gradient_stays(options: Optimizer) -> None:
+def test_parameter_without_a_gradient_is_unchanged(options: Optimizer) -> None:
     still, moving = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2))
     optimizer = optimizers.build(options, [still, moving])
     moving.grad = torch.ones(2)

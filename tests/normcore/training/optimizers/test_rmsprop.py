@@ -1,4 +1,4 @@
-"""Updates are those of the code that trained RBN's pixel tasks."""
+"""Updates equal those of the code that trained the pixel tasks of RBN."""
 
 import math
 
@@ -23,6 +23,6 @@ def test_rmsprop_follows_its_equations(momentum: float) -> None:
     torch.testing.assert_close(moved, torch.tensor(places, dtype=torch.float64), rtol=1e-12, atol=0)
 
 
-def test_a_tiny_gradient_is_divided_by_the_bound_and_not_by_its_root() -> None:
+def test_tiny_gradient_is_divided_by_the_lower_bound() -> None:
     moved = path(RMSProp(lr=1.0), torch.full((1, 3), 1e-7, dtype=torch.float64))[0]
     torch.testing.assert_close(moved, torch.full_like(moved, -1e-2), rtol=1e-12, atol=0)

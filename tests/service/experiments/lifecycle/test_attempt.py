@@ -73,7 +73,7 @@ def test_recording_renews_the_lease(db: Database) -> None:
     assert run_of(db, nearly_gone.run_id).lease_expires_at == pytest.approx(database_time(db) + 60, abs=20)
 
 
-def test_a_run_that_ends_keeps_its_result_and_nobodys_lease(db: Database) -> None:
+def test_a_run_that_ends_keeps_its_result_and_has_no_lease(db: Database) -> None:
     submitted(db)
     lease = claimed(db).lease
     finished(db, lease, "diverged", value=None, valid_value=None, step=None)

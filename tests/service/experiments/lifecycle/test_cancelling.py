@@ -27,8 +27,8 @@ def test_a_run_that_somebody_cancelled_is_not_queued_again(db: Database, way: st
 
 
 @pytest.mark.parametrize("way", WAYS_BACK)
-def test_a_cancel_that_meets_a_way_back_to_the_queue_is_never_swallowed(db: Database, way: str) -> None:
-    """Both at once, many times: whichever comes first, the run ends as cancelled and is not claimed again."""
+def test_a_cancel_during_a_return_to_the_queue_is_never_lost(db: Database, way: str) -> None:
+    """Both verbs run at once, many times. Whichever comes first, the run ends as cancelled and is not claimed again."""
     for _ in range(15):
         experiment = submitted(db)
         lease = claimed(db, lease_seconds=-1).lease
@@ -48,7 +48,7 @@ def test_a_cancel_that_meets_a_way_back_to_the_queue_is_never_swallowed(db: Data
         with ThreadPoolExecutor(2) as pool:
             for future in [pool.submit(give_back), pool.submit(cancel)]:
                 future.result(timeout=30)
-        done(db, lambda s: lifecycle.take_back(s, max_attempts=9))  # passed over while somebody held it
+        done(db, lambda s: lifecycle.take_back(s, max_attempts=9))  # the run is skipped while its row is locked
         assert run_of(db, lease.run_id).state == "cancelled"
         with db.transaction() as session:
             assert lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_2", lease_seconds=60) is None

@@ -1,4 +1,4 @@
-"""Requests of users: to cancel and to retry; a cancelled run is never queued again."""
+"""Requests of users: cancel and retry. A cancelled run is queued again only by a retry."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -46,7 +46,7 @@ def test_a_run_that_is_lost_after_somebody_cancelled_it_is_cancelled(db: Databas
     assert (run.state, run.attempt, run.error) == ("cancelled", 1, None)
 
 
-def test_what_has_ended_stays_as_it_is_when_cancelled(db: Database) -> None:
+def test_cancelling_does_not_change_ended_runs(db: Database) -> None:
     experiment = submitted(db, seeds=[0, 1])
     finished(db, claimed(db).lease)
     failed(db, claimed(db).lease)

@@ -21,7 +21,7 @@ def test_a_history_keeps_its_newest_entries(db: Database) -> None:
 
 
 @pytest.mark.parametrize("text", ["a\0b", "half \ud800 of a pair"])
-def test_whatever_an_error_says_can_be_stored(db: Database, text: str) -> None:
+def test_an_error_with_characters_that_databases_refuse_can_be_stored(db: Database, text: str) -> None:
     submitted(db)
     lease = claimed(db).lease
     deferred(db, lease, text)

@@ -1,4 +1,4 @@
-"""A run that resumes on another worker says all kernels that it had."""
+"""A run that resumes on another worker names all kernels that it had."""
 
 from dataclasses import replace
 from typing import Any
@@ -63,20 +63,20 @@ def test_a_run_has_the_kernels_of_all_attempts_since_it_began_anew(
     assert kernels_of(run) == (kernel, compiled)
 
 
-def test_its_history_tells_of_the_change_once(db: Database) -> None:
+def test_the_history_of_a_run_tells_once_that_its_kernel_changed(db: Database) -> None:
     run, lease = trained(db, (("fused", AVX512), None), (REFERENCE, 10))
     changed = {"attempt": 2, "reason": f"training goes on by kernel reference, after fused ({AVX512})", "lost": False}
-    begun(db, lease, *REFERENCE, resumed_from=10)  # as the worker does that did not hear of the commit
+    begun(db, lease, *REFERENCE, resumed_from=10)  # as a worker does whose commit got no answer
     told = [{key: entry[key] for key in changed} for entry in run_of(db, run.id).history if entry["attempt"] == 2]
     assert told == [changed]
 
 
-def test_its_history_is_silent_of_what_stays_or_begins_anew(db: Database) -> None:
+def test_the_history_of_a_run_omits_a_kernel_that_stays_or_begins_anew(db: Database) -> None:
     run, _ = trained(db, (("fused", AVX512), None), (("fused", AVX512), 10), (REFERENCE, None), (REFERENCE, 10))
     assert [entry["reason"] for entry in run.history] == ["its worker stopped"] * 3
 
 
-def test_the_board_calls_such_a_run_mixed(client: TestClient, db: Database) -> None:
+def test_the_board_calls_a_run_of_two_kernels_mixed(client: TestClient, db: Database) -> None:
     _, lease = trained(db, (("fused", AVX512), None), (REFERENCE, 10))
     finished(db, lease)
     assert [entry["kernel"] for entry in board(client)["entries"]] == ["mixed"]

@@ -39,7 +39,7 @@ WRITES: dict[str, Callable[[Session, Lease], Any]] = {
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("since", ["queued again", "running again", "ended"])
-def test_who_lost_the_run_can_write_nothing(db: Database, write: str, since: str) -> None:
+def test_an_attempt_that_lost_the_run_cannot_write(db: Database, write: str, since: str) -> None:
     submitted(db)
     old = claimed(db, worker_id="wrk_old").lease
     begun(db, old)
@@ -58,7 +58,7 @@ def test_who_lost_the_run_can_write_nothing(db: Database, write: str, since: str
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_who_holds_the_run_can_write(db: Database, write: str) -> None:
+def test_the_attempt_that_holds_the_run_can_write(db: Database, write: str) -> None:
     submitted(db)
     lease = claimed(db).lease
     before = everything_of(run_of(db, lease.run_id))

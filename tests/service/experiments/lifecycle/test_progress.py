@@ -1,4 +1,4 @@
-"""A run that gets to new checkpoints is never given up; one that does not is."""
+"""A run that reaches new checkpoints is never given up; a run that does not is given up."""
 
 from service.db import Database
 from service.experiments import lifecycle
@@ -15,7 +15,7 @@ def test_a_run_that_gets_to_a_new_checkpoint_between_its_losses_never_fails(db: 
     assert run_of(db, lease.run_id).times_lost == 1
 
 
-def test_a_run_that_wrote_a_checkpoint_before_it_died_has_its_losses_behind_it(db: Database) -> None:
+def test_a_checkpoint_before_the_worker_is_lost_resets_the_count_of_losses(db: Database) -> None:
     submitted(db)
     for _ in range(MAX_ATTEMPTS - 1):
         lease = claimed(db).lease
@@ -72,7 +72,7 @@ def test_pauses_begin_anew_once_the_run_gets_to_a_new_checkpoint(db: Database) -
     assert 0 <= 1 - pause_of(db, lease.run_id) < 1
 
 
-def test_a_retried_run_has_its_losses_and_pauses_behind_it(db: Database) -> None:
+def test_a_retry_resets_the_losses_and_pauses_of_a_run(db: Database) -> None:
     experiment = submitted(db)
     for _ in range(5):
         lease = claimed(db).lease

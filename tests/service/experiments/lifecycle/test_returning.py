@@ -78,7 +78,7 @@ def test_a_run_lost_too_often_fails_and_says_why_each_time(db: Database) -> None
     assert claim_one(db) is None
 
 
-def test_giving_a_run_back_in_order_does_not_count_as_losing_it(db: Database) -> None:
+def test_giving_a_run_back_does_not_count_as_losing_it(db: Database) -> None:
     submitted(db)
     for _ in range(MAX_ATTEMPTS + 2):
         lease = claimed(db).lease
@@ -135,7 +135,7 @@ def test_a_paused_run_is_neither_claimed_nor_notified_of_until_its_pause_is_over
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_what_somebody_holds_is_passed_over_and_not_waited_for(db: Database) -> None:
+def test_locked_rows_are_skipped_and_not_waited_for(db: Database) -> None:
     submitted(db, seeds=[0, 1, 2, 3])
     held, expired = (claimed(db, lease_seconds=-1).lease for _ in range(2))
     front = select(Run).where(Run.state == "queued").order_by(Run.id).limit(1)

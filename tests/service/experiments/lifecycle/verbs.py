@@ -1,4 +1,4 @@
-"""The verbs that change a run's state, each in a transaction of its own, and what the database knows after them."""
+"""The verbs that change a run's state, each in its own transaction, and the state in the database afterwards."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

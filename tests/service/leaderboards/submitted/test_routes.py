@@ -27,7 +27,7 @@ PROVENANCE = {
 
 
 def claim(values: list[float] = CLAIMED, method: str = "layer_norm", **parts: Any) -> dict[str, Any]:
-    """A result as somebody writes it."""
+    """A submitted result as a user writes it."""
     spec = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": method}}
     evidence = [{"seed": seed, "value": value} for seed, value in enumerate(values)]
     return {**spec, "values": evidence, "provenance": PROVENANCE, **parts}
@@ -86,7 +86,7 @@ def test_a_result_may_be_written_in_yaml(client: TestClient) -> None:
     assert answer.json()["provenance"] == {"source": "http://example.org", "code": None, "hardware": None, "note": None}
 
 
-def test_the_data_of_the_task_need_not_be_here(client: TestClient) -> None:
+def test_the_data_of_the_task_need_not_be_present(client: TestClient) -> None:
     got = accepted(client, [1.2, 1.3], task={"name": "char_lm", "profile": "paper"})
     assert got["spec"]["task"]["corpus"] == "ptb"
     assert [entry["result_id"] for entry in board(client, "char_lm", "paper")["entries"]] == [got["id"]]
@@ -139,7 +139,7 @@ def test_the_same_key_finds_the_same_result(client: TestClient) -> None:
         ({"task": {"name": "char_lm", "corpus": "file", "file": "a.txt"}}, "task.sha256", "required with task.file"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_field(
+def test_a_wrong_value_is_named_with_its_field(
     client: TestClient, wrong: dict[str, Any], field: str, said: str
 ) -> None:
     found = errors_of(client, {**claim(), **wrong})
@@ -147,18 +147,18 @@ def test_what_is_wrong_is_named_with_its_field(
 
 
 @pytest.mark.parametrize("missing", ["task", "values", "provenance"])
-def test_what_is_missing_is_named(client: TestClient, missing: str) -> None:
+def test_a_missing_field_is_named(client: TestClient, missing: str) -> None:
     assert "it is required; add" in errors_of(client, {k: v for k, v in claim().items() if k != missing})[missing]
 
 
-def test_all_that_is_wrong_is_named_at_once(client: TestClient) -> None:
+def test_all_wrong_fields_are_named_at_once(client: TestClient) -> None:
     wrong = {**claim([2.0]), "norm": {"method": "layer_norm", "eps": -1}, "provenance": {"source": "ftp://x"}}
     assert set(errors_of(client, wrong)) == {"norm.eps", "provenance.source"}
     assert set(errors_of(client, {**wrong, "norm": {}, "provenance": PROVENANCE})) == {"values.0.value"}
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_a_value_that_is_no_number_is_refused(client: TestClient, number: str) -> None:
+def test_a_value_that_is_not_a_number_is_refused(client: TestClient, number: str) -> None:
     text = client.build_request("POST", "/", json=claim([0.125])).content.decode().replace("0.125", number)
     answer = client.post("/v1/results", content=text, headers={"Content-Type": "application/json"})
     assert is_problem(answer, 422)
@@ -171,7 +171,7 @@ def test_a_value_that_is_no_number_is_refused(client: TestClient, number: str) -
 
 
 @pytest.mark.parametrize("body", [[], "text", 1])
-def test_what_is_no_object_is_refused(client: TestClient, body: Any) -> None:
+def test_a_body_that_is_not_an_object_is_refused(client: TestClient, body: Any) -> None:
     assert is_problem(client.post("/v1/results", json=body), 422)
 
 
@@ -185,7 +185,7 @@ def test_hostile_text_stays_text(client: TestClient) -> None:
     assert {**hostile, "hardware": None} == client.get(f"/v1/results/{got['id']}").json()["provenance"]
 
 
-def test_a_claim_moves_nobody_and_is_in_no_statistic(client: TestClient, db: Database) -> None:
+def test_a_claim_moves_no_entry_and_is_in_no_statistic(client: TestClient, db: Database) -> None:
     result(db, "layer_norm", [0.80, 0.81, 0.82], [10, 12, 14])
     result(db, "none", [0.60, 0.61, 0.62], [20, 22, 24])
     before = board(client)["entries"]
@@ -233,21 +233,21 @@ def test_fresh_seeds_dispute_a_claim(client: TestClient, db: Database) -> None:
     assert state_of(client, got["id"]) == "disputed"
 
 
-def test_seeds_that_the_claim_has_itself_confirm_nothing(client: TestClient, db: Database) -> None:
+def test_seeds_that_the_claim_has_itself_do_not_confirm_it(client: TestClient, db: Database) -> None:
     got = accepted(client)
     measured(db, [*CLAIMED], first_seed=0)
     measured(db, [0.84, 0.85], first_seed=3)
     assert state_of(client, got["id"]) == "claimed"
 
 
-def test_a_fresh_seed_that_diverged_counts_as_one_without_skill(client: TestClient, db: Database) -> None:
+def test_a_fresh_seed_that_diverged_counts_as_the_level_without_skill(client: TestClient, db: Database) -> None:
     got = accepted(client)
     measured(db, [None, None, None])
     found = client.get(f"/v1/results/{got['id']}").json()
     assert (found["state"], found["difference"]["mean"]) == ("disputed", pytest.approx(0.84 - 0.1))
 
 
-def test_fresh_seeds_that_explode_count_as_ones_without_skill(client: TestClient, db: Database) -> None:
+def test_fresh_seeds_that_explode_count_as_the_level_without_skill(client: TestClient, db: Database) -> None:
     """Hand computation: claimed .84, fresh (.05, .06, .07), each counted as .1: .74 apart."""
     got = accepted(client)
     measured(db, [0.05, 0.06, 0.07])
@@ -263,7 +263,7 @@ def test_a_claim_without_skill_is_confirmed_by_seeds_without_skill(client: TestC
     assert found["value"]["mean"] == pytest.approx(0.02), "the value keeps what was claimed"
 
 
-def test_no_claimed_seed_enters_a_score_below_no_skill(client: TestClient, db: Database) -> None:
+def test_no_claimed_seed_counts_below_the_level_without_skill(client: TestClient, db: Database) -> None:
     """Hand computation: (.1 + .1 + .4) / 3 = .2. A measured mean of .15 is lower; the claim's own mean, .14, is not."""
     result(db, "none", [0.15, 0.15, 0.15], [10, 10, 10])
     accepted(client, [0.01, 0.01, 0.40])
@@ -274,20 +274,20 @@ def test_no_claimed_seed_enters_a_score_below_no_skill(client: TestClient, db: D
 
 
 def test_equal_claimed_values_are_known_to_one_test_item(client: TestClient) -> None:
-    """The numbers of test images are 300, and the first 100 of them."""
+    """The test data has 300 images, or the first 100 of them."""
     for items, task in ((300, {}), (100, {"examples": 100})):
         got = accepted(client, [0.65] * 3, task={"name": "permuted_digits", "profile": "smoke", **task})
         assert got["value"]["ci95"] == pytest.approx([0.65 - 0.5 / items, 0.65 + 0.5 / items])
     assert accepted(client, [0.5, 1.0])["value"]["ci95"] == [0, 1]
 
 
-def test_a_difference_of_a_claim_is_cut_to_what_differences_can_be(client: TestClient, db: Database) -> None:
+def test_the_difference_of_a_claim_is_cut_to_possible_differences(client: TestClient, db: Database) -> None:
     got = accepted(client, [0.1])
     measured(db, [0.2, 0.9, 0.9])
     assert client.get(f"/v1/results/{got['id']}").json()["difference"]["ci95"] == [-1, 1]
 
 
-def test_other_specs_and_what_failed_say_nothing(client: TestClient, db: Database) -> None:
+def test_other_specs_and_failed_runs_do_not_judge_a_claim(client: TestClient, db: Database) -> None:
     got = accepted(client)
     measured(db, [0.83, 0.85, 0.82], method="none")
     for _ in submitted(db, "layer_norm", seeds=[5, 6, 7]).runs:
@@ -295,7 +295,7 @@ def test_other_specs_and_what_failed_say_nothing(client: TestClient, db: Databas
     assert state_of(client, got["id"]) == "claimed"
 
 
-def test_what_is_withdrawn_leaves_the_board_but_not_that_of_before(client: TestClient) -> None:
+def test_a_withdrawn_result_leaves_the_board_but_not_earlier_boards(client: TestClient) -> None:
     got, kept = accepted(client), accepted(client, [0.5], "none")
     moment = kept["created_at"]
     answer = client.delete(f"/v1/results/{got['id']}")
@@ -309,7 +309,7 @@ def test_what_is_withdrawn_leaves_the_board_but_not_that_of_before(client: TestC
     assert is_problem(client.get("/v1/results/res_1"), 404)
 
 
-def test_results_are_listed_newest_first_by_what_one_asks_for(client: TestClient, db: Database) -> None:
+def test_results_are_listed_newest_first_and_can_be_filtered(client: TestClient, db: Database) -> None:
     first = accepted(client)
     measured(db, [0.83, 0.85, 0.82])
     second = accepted(client, method="none")
@@ -338,7 +338,7 @@ def test_results_are_listed_newest_first_by_what_one_asks_for(client: TestClient
     assert is_problem(client.get("/v1/results", params={"state": "true"}), 422)
 
 
-def test_a_claim_on_another_problem_has_that_problems_board(client: TestClient) -> None:
+def test_a_claim_on_another_problem_is_on_the_board_of_that_problem(client: TestClient) -> None:
     got = accepted(client, [3.0], task={"name": "char_lm", "profile": "smoke", "corpus": "ptb"})
     shown = board(client, "char_lm")
     assert shown["entries"] == []
@@ -364,7 +364,7 @@ def test_boards_of_claims_are_listed_until_the_last_is_withdrawn(client: TestCli
     assert listed() == [("permuted_digits", 1, 1, 1)]
 
 
-def test_the_best_of_each_method_is_chosen_among_the_measured(client: TestClient, db: Database) -> None:
+def test_the_best_entry_of_each_method_is_chosen_among_measured_entries(client: TestClient, db: Database) -> None:
     for gain in (1.0, 0.5):
         ended(db, submitted(db, norm={"method": "layer_norm", "gain_init": gain}), {"value": 0.8})
     accepted(client)
@@ -383,8 +383,8 @@ def test_a_report_card_has_no_claims(client: TestClient, db: Database) -> None:
     assert (standings("layer_norm"), standings("none")) == ([], [(1, 1)])
 
 
-def test_a_finished_run_is_what_judges(client: TestClient, db: Database) -> None:
-    """The board that is kept is made anew after a claim, and after a run that confirms it."""
+def test_a_claim_is_judged_once_a_run_has_finished(client: TestClient, db: Database) -> None:
+    """The cached board is made anew after a claim, and after a run that confirms the claim."""
     assert board(client)["entries"] == []
     accepted(client)
     assert len(board(client)["entries"]) == 1
@@ -425,7 +425,7 @@ def test_a_claim_whose_seeds_did_not_all_take_off_says_so(client: TestClient) ->
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 def test_the_same_result_twice_at_the_same_instant_is_one(client: TestClient, db: Database) -> None:
-    """The second comes after the first has looked for its like and before the first is stored."""
+    """The second request comes after the first has looked for an equal result, and before the first is stored."""
     written = read(claim())
     with ThreadPoolExecutor(1) as pool:
         with db.transaction() as session:
