@@ -138,7 +138,7 @@ def test_errors_of_a_sweep_name_the_file_and_the_cells(api: str, sweep_file: Pat
 
 
 def test_a_sweep_is_watched_alone_and_has_no_logs(nobody: None) -> None:
-    assert "by itself" in normbench("watch", "swp_1", "exp_1", status=2)
+    assert "is watched alone" in normbench("watch", "swp_1", "exp_1", status=2)
     assert "`normbench status swp_1`" in normbench("logs", "swp_1", status=2)
 
 

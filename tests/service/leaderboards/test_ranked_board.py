@@ -233,4 +233,4 @@ def test_the_page_shows_the_score_of_an_entry_that_is_not_ranked_by_its_mean(cli
     result(db, "none", [0.01, 0.01, 0.40], [10, 10, 10])
     result(db, "layer_norm", [0.30, 0.31, 0.32], [10, 10, 10])
     page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text
-    assert re.findall(r"ranked by ([0-9.]+%), as no seed", page) == ["20.00%"]
+    assert re.findall(r"ranked by ([0-9.]+%), because no seed", page) == ["20.00%"]
