@@ -23,7 +23,8 @@ def reproducible(seed: int, device: torch.device, threads: int) -> Iterator[None
     deterministic, and it uses ``threads`` threads.
 
     Denormal numbers become 0. Over hundreds of steps gradients shrink to denormal numbers, and each product of such
-    numbers takes the processor some twenty times as long. At the end of the block the settings are as before.
+    numbers takes the processor some twenty times as long. After the block denormal numbers are kept, and all other
+    settings are as before the block.
     """
     if device.type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -22,7 +22,7 @@ class WorkerSettings(Settings):
         None,
         gt=0,
         description="Memory of a training, as `8GiB`. When it is not set: the memory of the machine or the cgroup, less"
-        " 0.5 to 2 GiB, shared by its workers.",
+        " an eighth of it (640 MiB to 2 GiB), shared by its workers.",
     )
     checkpoint_seconds: PositiveFloat = Field(30.0, description="Time between two checkpoints.")
     flush_seconds: PositiveFloat = Field(0.25, description="Time between two batches of measurements.")
