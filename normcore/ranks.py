@@ -9,7 +9,7 @@ def rank_below_median(n: int, level: float) -> int:
     with p = 1/2. The same holds for the k-th largest sample. k is the largest rank at which each of these two events
     has a probability of at most (1 - level) / 2. k is 0 if even the whole range does not reach the level.
     """
-    ways = at_most_k = 1  # out of 2**n ways to fall below or above the median: with k below, and with at most k below
+    ways = at_most_k = 1  # of the 2**n outcomes: those with exactly k, and with at most k, below the median
     for k in range(n):
         if at_most_k / 2**n >= (1 - level) / 2:
             return k

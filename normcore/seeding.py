@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils import deterministic as _deterministic
 
-deterministic: Any = _deterministic  # has a property, though it is a module
+deterministic: Any = _deterministic  # an object with properties in place of the module, which mypy does not know
 
 
 def derived_seed(seed: int, purpose: str) -> int:

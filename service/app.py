@@ -15,12 +15,12 @@ from service.experiments import routes as experiments
 from service.experiments.validation import loaded_options
 from service.group_commit import GroupCommit
 from service.http import openapi
-from service.http.answer_cache import KeptAnswers
+from service.http.answer_cache import AnswerCache
 from service.http.compression import CompressGet
 from service.http.conditional import Revalidate
 from service.http.heads import BoundHeads
 from service.http.methods import AnswerHead
-from service.http.origin_check import RefuseStrangers
+from service.http.origin_check import OriginCheck
 from service.http.problems import translate_errors
 from service.http.routing import refuse_parameters
 from service.keys.guard import require_key
@@ -100,11 +100,11 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.artifacts = Artifacts(settings.artifacts_url, call_seconds=None)
     app.state.store_threads = StoreThreads()
     app.state.store_check = StoreCheck(app.state.artifacts)
-    app.state.kept = KeptAnswers()
+    app.state.kept = AnswerCache()
     app.state.require_keys = require_keys
     for inner_first in (Revalidate, CompressGet, AnswerHead, BoundHeads):
         app.add_middleware(inner_first)
-    app.add_middleware(RefuseStrangers, allowed_hosts=settings.hosts, require_keys=require_keys)
+    app.add_middleware(OriginCheck, allowed_hosts=settings.hosts, require_keys=require_keys)
     app.add_middleware(ShowRefusals)
     app.add_middleware(ProtectBrowsers)
     metrics.install(app, db, settings)

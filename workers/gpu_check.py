@@ -75,11 +75,11 @@ def _try(pairs: list[Pair], device: str, trial: Trial, seconds: float) -> None:
 
 def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str | None:
     """Try a pair. Return the reason why the trial broke; None if it gave a verdict, which is stored."""
-    with working(_try_one, pair, device, trial) as aside:
+    with working(_try_one, pair, device, trial) as task:
         try:
-            why: str | None = aside.told()
+            why: str | None = task.receive()
             if why == BEGUN:  # until then another worker may have tried the same
-                why = aside.told(seconds)
+                why = task.receive(seconds)
         except TimeoutError:
             return f"it did not end within {seconds:.0f} s"
         except ChildProcessError as error:
@@ -88,7 +88,7 @@ def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str 
 
 
 def _try_one(worker: Connection, pair: Pair, device_name: str, trial: Trial) -> None:
-    """Try a pair, in a process of its own."""
+    """Try the fused kernels of one cell with one method. Runs in a separate process."""
     from normcore.environment import usable_device
     from normcore.kernels import gpu_verdicts
 
@@ -109,8 +109,8 @@ def _known(device: str) -> Known:
     Raises:
         ChildProcessError: that process ended before it sent the results.
     """
-    with working(_look, device) as aside:
-        known: Known = aside.told()
+    with working(_look, device) as task:
+        known: Known = task.receive()
     return known
 
 

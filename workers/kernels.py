@@ -72,12 +72,12 @@ def _missing_headers() -> str | None:
 
 
 def _compiled() -> str | None:
-    with working(_compile) as aside:
+    with working(_compile) as task:
         try:
-            told: str | None = aside.told()
+            told: str | None = task.receive()
             if told == COMPILING:
                 log.info("compiling kernels for this processor, once on this machine; it takes some seconds")
-                told = aside.told()
+                told = task.receive()
         except ChildProcessError as error:
             return f"the process that compiles them {error}"
     return told

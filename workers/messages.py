@@ -109,7 +109,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Troubled:
-    """Message that a disk, the artifact store or a network does not work. Trying again later may help."""
+    """Message: a disk, the artifact store or a network does not work. A later attempt may succeed."""
 
     reason: str
 

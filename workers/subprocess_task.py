@@ -17,13 +17,13 @@ from workers import fork_server
 END_SECONDS = 3.0  # for the process to end its own processes, before SIGKILL
 
 
-class Aside:
+class SubprocessTask:
     """Separate process that does some work, as its worker sees it."""
 
     def __init__(self, process: BaseProcess, connection: Connection) -> None:
         self._process, self._connection = process, connection
 
-    def told(self, seconds: float | None = None) -> Any:
+    def receive(self, seconds: float | None = None) -> Any:
         """Wait for the next message from the process.
 
         Raises:
@@ -40,7 +40,7 @@ class Aside:
 
 
 @contextmanager
-def working(work: Callable[..., None], *arguments: Any) -> Iterator[Aside]:
+def working(work: Callable[..., None], *arguments: Any) -> Iterator[SubprocessTask]:
     """Run ``work(connection, *arguments)`` in a separate process during the block. When the block ends, this process
     and all that it started are ended, even if the worker is told to stop meanwhile.
 
@@ -52,7 +52,7 @@ def working(work: Callable[..., None], *arguments: Any) -> Iterator[Aside]:
     try:
         process.start()
         theirs.close()
-        yield Aside(process, ours)
+        yield SubprocessTask(process, ours)
     finally:
         ours.close()  # tells the process to end
         if process.pid is not None:

@@ -79,7 +79,7 @@ def _note(board: Leaderboard) -> str | None:
         if entry["value"] and not entry["n_diverged"] and entry.get("score") not in (None, entry["value"]["mean"])
     ]
     aside = [_set_aside(board), _older_code(board)]
-    notes = [of_problem, verdict, of_ranks, *capped, *gaps, *conflicts, *aside, _company(board)]
+    notes = [of_problem, verdict, of_ranks, *capped, *gaps, *conflicts, *aside, _contended_note(board)]
     return "\n".join(filter(None, notes)) or None
 
 
@@ -101,7 +101,7 @@ def _older_code(board: Leaderboard) -> str | None:
     return f"{runs} set aside; --code all shows them."
 
 
-def _company(board: Leaderboard) -> str | None:
+def _contended_note(board: Leaderboard) -> str | None:
     """Sentence on the entries that lack seconds because something else ran on their machine."""
     some = sum(entry["contended"] > 0 for entry in board["entries"])
     if not some:

@@ -106,8 +106,8 @@ class AttentiveReader(nn.Module):
 
 
 def _repeat(model: nn.Module) -> None:
-    """Make every matrix, and every gate's block, equal to the first one of the same shape. The shape is that of the
-    right factor in inputs times weight: the embedding is V x D, the readout H x V."""
+    """Make every matrix, and every gate's block, equal to the first one of the same shape. Shapes
+    are compared as (inputs, outputs): the embedding is V x D, the readout H x V."""
     first: dict[tuple[int, ...], Tensor] = {}
     for name, parameter in model.named_parameters():
         if parameter.dim() != 2 or name.startswith("norms"):

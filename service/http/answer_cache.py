@@ -10,10 +10,10 @@ from fastapi import Request, Response
 
 from service.http.conditional import etag_matches
 
-MOST = 32  # answers, of some megabytes at most
+MOST = 32  # cached answers; each has up to some megabytes
 
 
-class KeptAnswers:
+class AnswerCache:
     """Cache of the last answers, by what was asked for. Several threads may use it."""
 
     def __init__(self) -> None:

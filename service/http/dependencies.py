@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from service.artifacts import Artifacts
 from service.db import Database
 from service.group_commit import GroupCommit
-from service.http.answer_cache import KeptAnswers
+from service.http.answer_cache import AnswerCache
 from service.queue import Notifier
 from service.settings import Settings
 from service.store_check import StoreCheck
@@ -28,7 +28,7 @@ class Parts(Protocol):
     notifier: Notifier
     store_check: StoreCheck
     store_threads: StoreThreads
-    kept: KeptAnswers
+    kept: AnswerCache
     require_keys: bool
 
 

@@ -19,7 +19,7 @@ ANY_HOST = "*"
 OF_THIS_SITE = (b"same-origin", b"none")  # none: the user typed the address
 
 
-class RefuseStrangers:
+class OriginCheck:
     """Refuses requests for hosts that the service does not serve, and requests from pages of other sites.
 
     The service serves loopback names and ``allowed_hosts``. If it asks for keys, it also serves this machine's name and

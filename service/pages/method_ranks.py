@@ -14,7 +14,7 @@ from normcore.problem import own_problem
 from normcore.spec.methods import METHODS
 from normcore.spec.names import differences, is_of_the_problem
 from normcore.spec.task import ProfileName
-from service.http.answer_cache import KeptAnswers
+from service.http.answer_cache import AnswerCache
 from service.leaderboards import queries
 from service.leaderboards.queries import Asked
 from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardSummary
@@ -65,7 +65,7 @@ class Standings:
         return bool(found) and all(one.value is None for one in found)
 
 
-def standings(session: Session, kept: KeptAnswers, boards: Sequence[LeaderboardSummary], profile: str) -> Standings:
+def standings(session: Session, kept: AnswerCache, boards: Sequence[LeaderboardSummary], profile: str) -> Standings:
     """Standings of all methods on all boards of a profile.
 
     Args:

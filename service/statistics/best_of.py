@@ -35,8 +35,8 @@ class BestOf(NamedTuple):
 
 
 class Flip(NamedTuple):
-    """A number of trials k from which on the other method is better. It is uncertain beyond half of the trials, where
-    few choices of k trials are left.
+    """Smallest number of trials k from which the other method is better. It is uncertain beyond half of the trials,
+    because there are then few choices of k trials.
     """
 
     k: int

@@ -1,8 +1,8 @@
 """Give another seed to the cells whose order is still open (``service.statistics.anytime``).
 
-The scheduler takes this step, once all runs of a sweep have ended. Workers never do: the end of a run is not held up
-by a comparison of all cells, and if a run fails, is cancelled or is lost, the step is taken all the same. Each step
-locks its sweep, so any number of schedulers may run; all that it changes is committed at once.
+The scheduler takes this step, once all runs of a sweep have ended. Workers never do, because a run must not wait
+for a comparison of all cells. The step is also taken after runs that failed, were cancelled or were lost. Each step
+locks its sweep, so several schedulers may run. Its changes are committed at once.
 """
 
 import logging

@@ -12,7 +12,7 @@ from normcore.problem import own_budget
 from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
-from service.http.answer_cache import KeptAnswers
+from service.http.answer_cache import AnswerCache
 from service.leaderboards import queries as leaderboards
 from service.leaderboards import tables
 from service.leaderboards.ranked_board import Row, Rules, ranked
@@ -44,7 +44,7 @@ STANDINGS = TypeAdapter(Standings)
 _Board = tuple[str, ProfileName, str]
 
 
-def standings(session: Session, kept: KeptAnswers, sweep_id: str) -> Standings:
+def standings(session: Session, kept: AnswerCache, sweep_id: str) -> Standings:
     """Read the results of a sweep. They are cached until a run is added to one of the sweep's boards.
 
     Args:

@@ -11,7 +11,7 @@ from service.errors import NotFound
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import State, derived_state
 from service.experiments.tables import Experiment, Run
-from service.http.answer_cache import KeptAnswers
+from service.http.answer_cache import AnswerCache
 from service.leaderboards.schemas import Entry
 from service.sweeps import schemas
 from service.sweeps.board_results import standings
@@ -19,7 +19,7 @@ from service.sweeps.findings import metric_of
 from service.sweeps.tables import Sweep, SweepCell
 
 
-def sweep(session: Session, kept: KeptAnswers, sweep_id: str) -> schemas.Sweep:
+def sweep(session: Session, kept: AnswerCache, sweep_id: str) -> schemas.Sweep:
     """Read a sweep with its cells and their results.
 
     Args:

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from normbench.cli import app
+from normcore.spec.cells import CELLS
 from tests.examples.installation import ROOT, events, install, run
 from tests.processes import service
 
@@ -59,7 +60,7 @@ def test_service_lists_trains_ranks_and_reports_on_the_method(with_example: str,
 
         [listed] = [method for method in running.get("/v1/methods")["items"] if method["name"] == TAG]
         assert listed["title"] == "Mean absolute normalization"
-        assert listed["cells"] == ["gru", "lstm", "rnn"]
+        assert listed["cells"] == list(CELLS.ours)
         assert {"conv_net", "feed_forward", "handwriting", "recurrent", "skip_thoughts"} < set(listed["models"])
         options = listed["options"]["properties"]
         assert {name: option["default"] for name, option in options.items()} == {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from tests.documents import recipes
 from tests.examples import installation
@@ -32,10 +33,7 @@ mgu = "minimal_gated_unit:MGU"
 """
 OPTIONS = recipes()["normcore/spec/cells/mgu.py"] + '    home: ClassVar[str] = "minimal_gated_unit.cell"\n'
 CELL = recipes()["normcore/cells/mgu.py"].replace("from normcore.spec.cells import mgu", "import minimal_gated_unit")
-FITTING = [
-    *("dynamic_tanh", "layer_norm", "none", "recurrent_batch_norm"),
-    *("rms_norm", "sequence_batch_norm", "weight_norm"),
-]
+FITTING = [tag for tag, method in METHODS.ours.items() if method.takes & {"input", "recurrent"} or tag == "none"]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +85,7 @@ print(json.dumps({
 }))
 """,
     )
-    assert said["cells"] == ["gru", "lstm", "rnn", "mgu"]
+    assert said["cells"] == [*CELLS.ours, "mgu"]
     assert said["origin"] == "minimal-gated-unit 0.3"
     assert said["fits"] == FITTING
     assert said["model"] == {

@@ -20,6 +20,7 @@ from normcore.norms.normalization import BiasPlace, Normalization, Size, normali
 from normcore.spec.cells import CELLS
 from normcore.spec.models.model import Place
 from normcore.spec.models.recurrent import RecurrentModel
+from tests.documents import recipes
 
 FIRST, STEPS, BATCH, INPUTS, HIDDEN = 2, 3, 5, 4, 6
 MASK = torch.arange(STEPS).unsqueeze(1) < torch.tensor([3, 1, 2, 3, 3])
@@ -49,10 +50,21 @@ class Spied(nn.Module):
 
 
 class Spy(Normalization):
-    """Method that acts at one site, and records what the cell does with it."""
+    """Method that acts at one site, and records what the cell does with it.
 
-    def __init__(self, site: Place, factor: float = 1.0, bias: BiasPlace = "outside", **answers: Any) -> None:
-        self.site, self.factor, self.bias = site, factor, bias
+    Args:
+        which: number of the norm at the site that has the factor; None if all norms have it.
+    """
+
+    def __init__(
+        self,
+        site: Place,
+        factor: float = 1.0,
+        bias: BiasPlace = "outside",
+        which: int | None = None,
+        **answers: Any,
+    ) -> None:
+        self.site, self.factor, self.bias, self.which = site, factor, bias, which
         self.spied: list[Spied] = []
         self.parametrized: list[str] = []
         vars(self).update(answers)
@@ -60,7 +72,8 @@ class Spy(Normalization):
     def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
         if site != self.site:
             return super().norm(hidden_size, site)
-        self.spied.append(Spied(hidden_size * sum(blocks), self.factor))
+        factor = self.factor if self.which in (None, len(self.spied)) else 1.0
+        self.spied.append(Spied(hidden_size * sum(blocks), factor))
         return self.spied[-1]
 
     def parametrize(self, module: nn.Module, *matrices: str) -> None:
@@ -81,8 +94,7 @@ class Unrolled:
         self.states = [self.cell.initial_state(BATCH)]
         for t in range(STEPS):
             self.states.append(self.cell.step(terms[t], self.states[-1], FIRST + t))
-        self.calls = norm.spied[0].calls if norm.spied else []
-        self.features = norm.spied[0].features if norm.spied else None
+        self.spied = norm.spied
 
     @property
     def biases(self) -> dict[str, Tensor]:
@@ -97,16 +109,20 @@ class Unrolled:
 
     def was_told_as(self, other: "Unrolled") -> bool:
         """Compare the summed inputs of the first call. In later calls a bias is also contained in the state."""
-        return all(torch.equal(ours.a, theirs.a) for ours, theirs in zip(self.calls[:1], other.calls[:1], strict=True))
+        ours, theirs = ([call.a for spied in one.spied for call in spied.calls[:1]] for one in (self, other))
+        return all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
 def forgotten(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
     """Find the duties to a method that a cell neglects."""
     for site in sorted(kind.places):
         unrolled = Unrolled(make, kind, Spy(site))
-        yield from wrong_calls(site, unrolled)
-        if unrolled.ends_as(Unrolled(make, kind, Spy(site, factor=3.0))):
-            yield f"{site}: what the norm gives is not used"
+        if not unrolled.spied:
+            yield f"{site}: no norm is made"
+        for k, spied in enumerate(unrolled.spied):
+            yield from wrong_calls(site, spied)
+            if unrolled.ends_as(Unrolled(make, kind, Spy(site, factor=3.0, which=k))):
+                yield f"{site}: the output of norm {k} is not used"
     yield from wrong_biases(make, kind)
     spy = Spy("input")
     missing = Unrolled(make, kind, spy).matrices - set(spy.parametrized)
@@ -120,13 +136,13 @@ def forgotten(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
             yield "carries_normalized_cell: it changes nothing"
 
 
-def wrong_calls(site: Place, unrolled: Unrolled) -> Iterator[str]:
+def wrong_calls(site: Place, spied: Spied) -> Iterator[str]:
     times = [FIRST] if site == "input" else [FIRST + t for t in range(STEPS)]
-    if [call.t for call in unrolled.calls] != times:
-        yield f"{site}: called at {[call.t for call in unrolled.calls]}, not at {times}"
-    for call in unrolled.calls:
-        if call.a.shape[-1] != unrolled.features:
-            yield f"{site}: {unrolled.features} features were asked for, and {call.a.shape[-1]} came"
+    if [call.t for call in spied.calls] != times:
+        yield f"{site}: called at {[call.t for call in spied.calls]}, not at {times}"
+    for call in spied.calls:
+        if call.a.shape[-1] != spied.features:
+            yield f"{site}: {spied.features} features were asked for, and {call.a.shape[-1]} came"
         if site == "input" and call.mask is not MASK:
             yield "input: the mask is missing"
         if site != "cell" and call.size is None:
@@ -256,3 +272,37 @@ def test_contract_finds_a_cell_that_neglects_a_duty(cell: str, habit: str) -> No
 def test_every_habit_occurs_in_the_code_of_some_cell() -> None:
     assert {habit for _, habit in FORGETFUL} == set(HABITS)
     assert {cell for cell, _ in FORGETFUL} == set(CELLS.ours)
+
+
+# The cell of docs/extend/cell.md has two norms at one place.
+PRODUCT = "normalized_product(self.norm_n, u_n, f * state.h, t)"
+NEGLECTED = {
+    "the norm": (PRODUCT, "torch.nn.functional.linear(f * state.h, u_n)"),
+    "t": (PRODUCT, PRODUCT.replace("t)", "0)")),
+    "the size": (PRODUCT, "self.norm_n(torch.nn.functional.linear(f * state.h, u_n), t)"),
+    "the place": ('"recurrent") for _ in "fn"', 'place) for place in ("recurrent", "input")'),
+}
+
+
+def mgu(before: str = "", after: str = "") -> tuple[Make, type[RecurrentModel]]:
+    """Build the cell of the guide, with one part of its code replaced."""
+    names: dict[str, Any] = {"__name__": "mgu", "torch": torch}
+    exec(recipes()["normcore/spec/cells/mgu.py"], names)
+    code = recipes()["normcore/cells/mgu.py"].replace("from normcore.spec.cells import mgu as spec", "")
+    assert before in code
+    kind = names["MGU"]
+    names["spec"] = SimpleNamespace(MGU=kind)
+    exec(code.replace(before, after) if before else code, names)
+
+    def make(options: RecurrentModel, input_size: int, norm: Normalization) -> Any:
+        cell = names["MGU"](options, input_size, norm)
+        norm.parametrize(cell, "weight_ih", "weight_hh")
+        return cell
+
+    return make, kind
+
+
+@pytest.mark.parametrize("duty", NEGLECTED)
+def test_contract_finds_a_second_norm_at_a_place_that_is_neglected(duty: str) -> None:
+    assert list(forgotten(*mgu())) == []
+    assert list(forgotten(*mgu(*NEGLECTED[duty])))

@@ -9,6 +9,7 @@ from normcore.models.conv_net import ConvNet
 from normcore.models.feed_forward import FeedForward
 from normcore.models.language_model import LanguageModel
 from normcore.spec import TrainingSpec, resolve
+from normcore.spec.cells import CELLS
 from normcore.spec.models import conv_net, feed_forward
 from normcore.spec.models.model import Cost
 from normcore.spec.models.recurrent import RecurrentModel
@@ -55,7 +56,7 @@ def test_text8_model_has_as_many_parameters_as_in_the_paper() -> None:
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
+@pytest.mark.parametrize("cell", CELLS.ours)
 def test_parameter_count_equals_that_of_the_built_network(cell: str, bidirectional: bool) -> None:
     parts = {"cell": cell, "hidden_size": 7, "num_layers": 2, "bidirectional": bidirectional}
     spec = spec_of({"name": "permuted_digits"}, model=parts)

@@ -68,7 +68,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("kind", REGISTRIES)
 def test_every_class_that_comes_with_normbench_is_found(kind: str) -> None:
-    assert set(REGISTRIES[kind].ours) == EXPECTED[kind]
+    assert set(REGISTRIES[kind].ours) >= EXPECTED[kind]
 
 
 def test_base_classes_and_imported_classes_are_not_members() -> None:
@@ -486,7 +486,7 @@ def test_warning_about_an_unusable_plug_in_comes_once(install: Install, recwarn:
 def test_registry_ignores_entry_points_of_other_groups(install: Install) -> None:
     install(good="{module}:Good")
     cells = Registry("cells", RecurrentModel, "normcore.spec.cells", tag="cell", implemented_in="normcore.cells")
-    assert set(cells) == EXPECTED["cells"]
+    assert set(cells) == set(CELLS.ours)
 
 
 @pytest.mark.parametrize(("imported", "warns"), [("import torch\n", True), ("", False)])

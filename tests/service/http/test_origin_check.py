@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from service.http.origin_check import RefuseStrangers
+from service.http.origin_check import OriginCheck
 
 NAMED = frozenset({"bench.example.org"})
 CURL = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -18,13 +18,13 @@ async def answer_ok(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.fixture(scope="module")
 def alone() -> TestClient:
     """Client of a service on the user's own machine, without keys."""
-    return TestClient(RefuseStrangers(answer_ok, allowed_hosts=NAMED, require_keys=False), "http://localhost:8000")
+    return TestClient(OriginCheck(answer_ok, allowed_hosts=NAMED, require_keys=False), "http://localhost:8000")
 
 
 @pytest.fixture(scope="module")
 def guarded() -> TestClient:
     """Client of a service that asks for keys."""
-    return TestClient(RefuseStrangers(answer_ok, allowed_hosts=NAMED, require_keys=True), "http://localhost:8000")
+    return TestClient(OriginCheck(answer_ok, allowed_hosts=NAMED, require_keys=True), "http://localhost:8000")
 
 
 OWN = ["localhost", "LOCALHOST:8000", "localhost.", "127.0.0.1", "127.8.9.1:80", "[::1]", "[::1]:8000"]
@@ -65,7 +65,7 @@ def test_a_probe_by_address_is_answered_where_keys_are_asked_for(
 
 
 def test_a_star_allows_every_host() -> None:
-    client = TestClient(RefuseStrangers(answer_ok, allowed_hosts={"*"}, require_keys=True))
+    client = TestClient(OriginCheck(answer_ok, allowed_hosts={"*"}, require_keys=True))
     assert client.get("/", headers={"Host": "any.example"}).status_code == 200
 
 

@@ -13,7 +13,7 @@ from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.machines import Start
 from service.experiments.tables import Experiment, Run
-from service.http.answer_cache import KeptAnswers
+from service.http.answer_cache import AnswerCache
 from service.sweeps import expansion, queries, submission
 from service.sweeps.schemas import Sweep, SweepCell
 from service.sweeps.spec import read
@@ -48,7 +48,7 @@ def stored(db: Database, body: Any) -> str:
 
 def shown(db: Database, sweep_id: str) -> Sweep:
     with db.snapshot() as session:
-        return queries.sweep(session, KeptAnswers(), sweep_id)
+        return queries.sweep(session, AnswerCache(), sweep_id)
 
 
 def cell(db: Database, sweep_id: str, **values: Any) -> SweepCell:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from service.db import Database
-from service.http.answer_cache import KeptAnswers
+from service.http.answer_cache import AnswerCache
 from service.sweeps import queries
 from tests.service.sample_runs import MAX_STEPS, begun, claimed, failed, finished, measured, recorded
 from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, cell, posted, run_all, shown, stored
@@ -47,7 +47,7 @@ def test_cells_show_the_entries_of_their_board(db: Database, swept: str) -> None
 
 
 def test_the_cached_sweep_is_made_anew_once_a_run_has_ended(db: Database) -> None:
-    sweep_id, kept = stored(db, posted({LR: RATES})), KeptAnswers()
+    sweep_id, kept = stored(db, posted({LR: RATES})), AnswerCache()
     for value, best in ((0.3, 0.3), (0.6, 0.6), (0.4, 0.6)):
         lease = claimed(db).lease
         begun(db, lease)
@@ -60,7 +60,7 @@ def test_the_cached_sweep_is_made_anew_once_a_run_has_ended(db: Database) -> Non
         assert looks[0].best.entry.value is not None
         assert looks[0].best.entry.value.mean == best
         with db.snapshot() as session:
-            assert looks[0] == queries.sweep(session, KeptAnswers(), sweep_id)
+            assert looks[0] == queries.sweep(session, AnswerCache(), sweep_id)
 
 
 def test_the_best_cell_has_the_best_validation_value(db: Database) -> None:

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backward_line.hpp"
-#include "turned.hpp"
+#include "transposed.hpp"
 
 // How many steps' gradients of summed inputs are collected, so that the gradients of the weights are large products.
 inline int steps_collected(int steps, int batch, int width) {
@@ -24,7 +24,7 @@ class Backward {
     const bool recurs_anew, projects_anew;
     const Panels back_hh, back_ih;
     Panels grad_hh, grad_ih;
-    Turned h, x;
+    Transposed h, x;
     Array own_recurrent, own_input, own_h, own_c;
     const Gradients grads;  // gradients of the products W_h h and W_x x, for the steps of a chunk, and of the state
     Meeting meeting;
@@ -163,7 +163,7 @@ class Backward {
     }
 
     // Add the product of `left` and `d` to a panel: left (n, rows), d (rows, columns of the panel).
-    void add_product(const Turned& left, int n, int rows, const real* d, Panels& to, int panel) {
+    void add_product(const Transposed& left, int n, int rows, const real* d, Panels& to, int panel) {
         const int vectors = to.vectors_of(panel);
         product(left.left(), n, rows, d, vectors * W, vectors, {to.of(panel), vectors * W}, to.of(panel), vectors * W);
     }

@@ -23,7 +23,7 @@ from tests.normcore.kernels.cell_pass import (
     relative,
     some_mask,
 )
-from tests.normcore.kernels.twin import Twin, case, default, of_batch_norm
+from tests.normcore.kernels.twin import Twin, case, of_batch_norm
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 from normcore.kernels import gpu
@@ -73,8 +73,10 @@ def test_tiles_of_any_shape_equal_the_reference(
     assert max(found.values()) < 10 * EXACT, found  # batch norm of 2 examples is less exact
 
 
-@default
-@design
+@pytest.mark.parametrize(
+    ("cell", "method", "of"),
+    [(cell, method, ("step", "sequence")[k % 2]) for k, (cell, method, _) in enumerate(DEFAULTS)],
+)
 def test_median_error_under_autocast_is_no_larger_than_that_of_eager_torch(
     cell: str, method: str, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,13 +6,13 @@
 #include "layout.hpp"
 #include "team.hpp"
 
-class Turned {
+class Transposed {
     int n, row;
     Array data;
 
    public:
     // There is room for one vector beyond the rows.
-    Turned(int n, int rows) : n(n), row(spread(up_to_vector(rows) + W)), data(size_t(n) * row) {}
+    Transposed(int n, int rows) : n(n), row(spread(up_to_vector(rows) + W)), data(size_t(n) * row) {}
 
     // Transpose rows into the columns from `at` on. Up to a vector of columns beyond them is overwritten.
     void take(const real* from, int rows, int at, Range columns) {
