@@ -34,6 +34,7 @@ NOT_RUN_PAGES = {
     "docs/extend/method.md": "tests/test_recipes.py adds the files to a copy of the tree",
     "docs/extend/cell.md": "tests/test_recipes.py adds the files to a copy of the tree",
     "docs/extend/model.md": "tests/test_recipes.py adds the files to a copy of the tree",
+    "docs/extend/task.md": "tests/test_recipes.py adds the files to a copy of the tree",
     "docs/extend/analysis.md": "tests/test_recipes.py adds the files to a copy of the tree",
     "docs/extend/package.md": "tests/examples/test_mean_absolute_norm.py installs the package",
     "docs/results/reproductions.md": "trains for hours; tests/benchmarks/reproductions resolves its specs",
