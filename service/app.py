@@ -100,7 +100,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     app.state.artifacts = Artifacts(settings.artifacts_url, call_seconds=None)
     app.state.store_threads = StoreThreads()
     app.state.store_check = StoreCheck(app.state.artifacts)
-    app.state.kept = AnswerCache()
+    app.state.answer_cache = AnswerCache()
     app.state.require_keys = require_keys
     for inner_first in (Revalidate, CompressGet, AnswerHead, BoundHeads):
         app.add_middleware(inner_first)

@@ -19,8 +19,7 @@ from normbench.display.numbers import seeds
 from normbench.display.queue import Queue
 from normbench.display.sweeps import sweeps as display_sweeps
 from normbench.errors import Invalid, NormbenchError, Refused, Unauthorized, Unavailable
-
-MOST_ON_A_PAGE = 200
+from normbench.request_parts import MOST_ON_A_PAGE
 
 ExperimentId = Annotated[str, typer.Argument(metavar="ID", help="An experiment, exp_…, or a sweep, swp_…")]
 

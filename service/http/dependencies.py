@@ -28,7 +28,7 @@ class Parts(Protocol):
     notifier: Notifier
     store_check: StoreCheck
     store_threads: StoreThreads
-    kept: AnswerCache
+    answer_cache: AnswerCache
     require_keys: bool
 
 

@@ -57,7 +57,7 @@ def get_overall(
     with parts.db.snapshot() as session:
         if format != "json":
             return as_file(overall_table(overall.overall(session, profile, rank_by)), format)
-        return parts.kept.respond(
+        return parts.answer_cache.respond(
             request,
             ("overall", profile, rank_by),
             overall.version(session, profile),
@@ -142,4 +142,4 @@ def get_leaderboard(
         if as_of is not None:
             return json_answer(made())
         version = queries.version(session, task, profile)
-        return parts.kept.respond(request, asked, version, made, media_type=JSON, headers=BY_ACCEPT)
+        return parts.answer_cache.respond(request, asked, version, made, media_type=JSON, headers=BY_ACCEPT)

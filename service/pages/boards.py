@@ -181,7 +181,7 @@ def get_boards(
         boards = queries.leaderboards(session)
         shown = profile or busiest(boards) or DEFAULT_PROFILE
         found, seeds = overall_and_seeds(session, shown, rank_by)
-        standing = standings(session, parts.kept, boards, shown)
+        standing = standings(session, parts.answer_cache, boards, shown)
         counted = [one.task for one in found.tasks] or [one.task for one in standing.columns]
         all_diverged = standing.all_diverged(counted)
         values: dict[str, Any] = {

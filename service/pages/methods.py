@@ -40,7 +40,7 @@ def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileNam
         values: dict[str, Any] = {
             "profile": shown,
             "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
-            "standings": standings(session, parts.kept, boards, shown) if shown else None,
+            "standings": standings(session, parts.answer_cache, boards, shown) if shown else None,
         }
     return page(request, "methods/methods.html", methods=[descriptions.method(name) for name in METHODS], **values)
 

@@ -41,7 +41,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
             "answer": answer(counts, workers),
             "profile": shown,
             "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
-            "standings": standings(session, parts.kept, boards, shown) if shown else None,
+            "standings": standings(session, parts.answer_cache, boards, shown) if shown else None,
             "running": [_progress(experiments.experiment(session, one.id)) for one in _in(session, "running")],
             "latest": _latest(session),
             "failed": _in(session, "failed"),

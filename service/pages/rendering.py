@@ -113,7 +113,7 @@ def kept(request: Request, parts: Parts, version: Hashable, make: Callable[[], s
         version: version of the data. The address, the colours and the browser's key are added here.
         make: function that makes the page, by ``html``.
     """
-    return parts.kept.respond(
+    return parts.answer_cache.respond(
         request,
         ("page", str(request.url), theme_of(request), form_token(request)),
         version,

@@ -49,7 +49,7 @@ def get_sweeps(request: Request, parts: PartsDep, cursor: Annotated[AnId | None,
 def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
     """Page of a sweep: the best setting, and the budget curve."""
     with parts.db.snapshot() as session:
-        sweep = queries.sweep(session, parts.kept, sweep_id)
+        sweep = queries.sweep(session, parts.answer_cache, sweep_id)
     metric = metric_of(sweep)
     return page(
         request,

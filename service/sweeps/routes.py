@@ -147,7 +147,7 @@ def list_sweeps(
 def get_sweep(sweep_id: SweepId, parts: PartsDep, format: WantedFormat) -> Response:
     """A sweep: progress, cells with their entries, the best cell, and how good a search of fewer cells would be."""
     with parts.db.snapshot() as session:
-        sweep = queries.sweep(session, parts.kept, sweep_id)
+        sweep = queries.sweep(session, parts.answer_cache, sweep_id)
     return json_answer(schemas.SWEEP.dump_json(sweep)) if format == "json" else as_file(sweep_table(sweep), format)
 
 
@@ -161,7 +161,7 @@ def get_figure(
     """A figure of a sweep as Plotly JSON, as the pages draw it: the expected value of the best of k cells."""
     check_found("figure of a sweep", name, figures.NAMES)
     with parts.db.snapshot() as session:
-        found = queries.sweep(session, parts.kept, sweep_id)
+        found = queries.sweep(session, parts.answer_cache, sweep_id)
     return Response(as_json(figures.draw(found, theme)), media_type=JSON)
 
 
@@ -194,4 +194,4 @@ def retry_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
 
 def _shown(parts: Parts, sweep_id: str) -> bytes:
     with parts.db.snapshot() as session:
-        return schemas.SWEEP.dump_json(queries.sweep(session, parts.kept, sweep_id))
+        return schemas.SWEEP.dump_json(queries.sweep(session, parts.answer_cache, sweep_id))

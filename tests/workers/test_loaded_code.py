@@ -131,6 +131,14 @@ def test_the_next_training_has_the_edited_code_and_its_log_says_so(
         assert losses(running, running.submit("mean_absolute_norm")) == before
         assert pooled(running, 3) == [(3, 1)]
 
+        layers(site).write_text(f"{source}\nfrom helpers_of_mine import FACTOR\n\n1 / FACTOR\n")
+        helpers = site / "helpers_of_mine.py"  # the fork server imports it with the options
+        helpers.write_text("FACTOR = 0\n")
+        failed = running.wait_ended(running.submit("mean_absolute_norm"))
+        assert (failed["state"], "ZeroDivisionError" in failed["error"]) == ("failed", True)
+        helpers.write_text("FACTOR = 10\n")
+        assert losses(running, running.submit("mean_absolute_norm")) == before, "a mended mistake fails no later run"
+
 
 def pooled(running: Any, n_runs: int, patience: float = 10.0) -> list[tuple[int, int]]:
     """Runs that entries pool and set aside, once there are ``n_runs``: an API looks at its files once a second."""

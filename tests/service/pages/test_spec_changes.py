@@ -81,6 +81,12 @@ def test_changes_that_still_have_a_field_survive_another_choice() -> None:
     assert adam["training"] == {"optimizer": {"name": "adam", "lr": 0.01}}
 
 
+def test_a_change_to_the_default_of_another_choice_is_not_written() -> None:
+    changed = {"norm.gain_init": ["1.0"], "norm.method": ["layer_norm"]}
+    assert written_spec(sent(RBN, changed))["norm"] == {"method": "layer_norm"}
+    assert written_spec(sent(RBN, {"norm.gain_init": ["1.0"]}))["norm"]["gain_init"] == 1.0
+
+
 def test_a_reset_undoes_its_change_and_reset_all_undoes_all_changes() -> None:
     spec = {**RBN, "seeds": [7], "norm": {"method": "recurrent_batch_norm", "eps": 0.5}}
     assert written_spec(sent(spec, reset="norm.eps")) == {**RBN, "seeds": [7]}
