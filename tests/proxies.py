@@ -24,10 +24,12 @@ class Proxy:
         self._open: list[socket.socket] = []
         self._age = 0  # connections of an earlier age are silent
         self._swallows = False
+        self.n_swallowed = 0  # pieces of data that came since the last call of swallow and went nowhere
         threading.Thread(target=self._accept, daemon=True).start()
 
     def swallow(self) -> None:
         self._age += 1
+        self.n_swallowed = 0
         self._swallows = True
 
     def carry_new(self) -> None:
@@ -55,7 +57,10 @@ class Proxy:
 
     def _carry(self, source: socket.socket, sink: socket.socket, age: int) -> None:
         with suppress(OSError):
-            while (data := source.recv(65536)) and age == self._age:
+            while data := source.recv(65536):
+                if age != self._age:
+                    self.n_swallowed += 1
+                    return
                 sink.sendall(data)
             if age == self._age:
                 sink.shutdown(socket.SHUT_WR)

@@ -10,9 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import create_engine, make_url, select
 
-from tests.processes import Service, service
+from service.db import epoch_now
+from service.experiments.tables import Run
+from tests.processes import Service, service, until
 from tests.proxies import Proxy, proxy_to
 
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 10, "target": None}}
@@ -53,21 +55,36 @@ def assert_ends(cluster: Service, processes: dict[str, Any], seconds: float) -> 
     assert time.monotonic() - began < seconds
 
 
-def test_a_silent_database_stops_no_process_for_long(cluster: Service, database_proxy: Proxy) -> None:
-    """This outage is longer than the longest outage that costs no lease."""
+def swallow(cluster: Service, proxy: Proxy) -> None:
+    """Let the proxy fall silent, and wait until a process waits for an answer."""
+    proxy.swallow()
+    until(lambda: proxy.n_swallowed > 0, 30.0, cluster.logs)
+
+
+def test_a_silent_database_stops_no_process_for_long(
+    cluster: Service, database_proxy: Proxy, fresh_postgres_url: str
+) -> None:
+    """The outage lasts until the lease of the run has expired."""
+
+    def lease_has_expired() -> bool:
+        with engine.connect() as connection:
+            return bool(
+                connection.scalar(select(Run.lease_expires_at < epoch_now()).where(Run.experiment_id == victim["id"]))
+            )
+
+    engine = create_engine(fresh_postgres_url)
     processes = cluster.cluster()
     victim = cluster.submit(**ENDLESS)
     step = cluster.wait_for_step(victim, 10)["progress"]["step"]
     database_proxy.swallow()
-    time.sleep(8)
+    until(lease_has_expired, 30.0, cluster.logs)
     database_proxy.carry_new()
     cluster.wait_for(victim, lambda run: run["state"] == "running" and run["progress"]["step"] > step, BACK_SECONDS)
     cluster.http.post(f"/v1/experiments/{victim['id']}/cancel")
     cluster.wait_ended(victim, BACK_SECONDS)
     assert cluster.wait_ended(cluster.submit())["state"] == "succeeded"
     cluster.wait_for_step(cluster.submit(**ENDLESS), 10)
-    database_proxy.swallow()
-    time.sleep(1)  # until a process is blocked in a call
+    swallow(cluster, database_proxy)
     assert_ends(cluster, processes, 30)
 
 
@@ -79,6 +96,5 @@ def test_a_silent_broker_stops_no_process_for_long(cluster: Service, broker_prox
     assert cluster.http.get("/readyz").status_code == 503
     broker_proxy.carry_new()
     assert cluster.wait_ended(waiting, 2 * BACK_SECONDS)["state"] == "succeeded"
-    broker_proxy.swallow()
-    time.sleep(1)  # until a process is blocked in a call
+    swallow(cluster, broker_proxy)
     assert_ends(cluster, processes, 30)
