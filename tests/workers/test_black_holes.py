@@ -61,23 +61,24 @@ def swallow(cluster: Service, proxy: Proxy) -> None:
     until(lambda: proxy.n_swallowed > 0, 30.0, cluster.logs)
 
 
+def wait_until_lease_expires(cluster: Service, database_url: str, experiment: dict[str, Any]) -> None:
+    """Wait until the lease of the experiment's only run has expired, as the database without the proxy tells."""
+    expired = select(Run.lease_expires_at < epoch_now()).where(Run.experiment_id == experiment["id"])
+    engine = create_engine(database_url)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        until(lambda: connection.scalar(expired), 30.0, cluster.logs)
+    engine.dispose()
+
+
 def test_a_silent_database_stops_no_process_for_long(
     cluster: Service, database_proxy: Proxy, fresh_postgres_url: str
 ) -> None:
     """The outage lasts until the lease of the run has expired."""
-
-    def lease_has_expired() -> bool:
-        with engine.connect() as connection:
-            return bool(
-                connection.scalar(select(Run.lease_expires_at < epoch_now()).where(Run.experiment_id == victim["id"]))
-            )
-
-    engine = create_engine(fresh_postgres_url)
     processes = cluster.cluster()
     victim = cluster.submit(**ENDLESS)
     step = cluster.wait_for_step(victim, 10)["progress"]["step"]
     database_proxy.swallow()
-    until(lease_has_expired, 30.0, cluster.logs)
+    wait_until_lease_expires(cluster, fresh_postgres_url, victim)
     database_proxy.carry_new()
     cluster.wait_for(victim, lambda run: run["state"] == "running" and run["progress"]["step"] > step, BACK_SECONDS)
     cluster.http.post(f"/v1/experiments/{victim['id']}/cancel")
