@@ -279,13 +279,13 @@ def test_a_client_that_reads_nothing_is_disconnected(api: httpx.URL, monkeypatch
     monkeypatch.setattr(connections, "SEND_SECONDS", 0.5)
     with reading_little(api) as connection:
         port = connection.getsockname()[1]
-        connection.sendall(SCHEMAS)
 
         def is_open() -> bool:
             held = psutil.Process().net_connections("tcp")
             return any(one.laddr.port == api.port and one.raddr and one.raddr.port == port for one in held)
 
-        assert is_open()
+        until(is_open, PATIENCE, lambda: "it is not accepted")
+        connection.sendall(SCHEMAS)
         until(lambda: not is_open(), PATIENCE, lambda: "it stays open")
 
 

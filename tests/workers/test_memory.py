@@ -204,6 +204,7 @@ def test_a_killed_training_is_retried_unless_its_own_memory_was_the_reason(
     memory.excess()
     counts.write_text(f"oom_kill {5 + kills}\n")
     trainer.kill()
+    until(lambda: memory.excess() is None, 30.0, lambda: "its memory is not free")
     Watch(trainer, Report(db, settings, lease, "cpu", stopping), settings, 60.0, stopping, memory).until_end()()
     run = run_of(db, experiment.runs[0].id)
     assert run.state == state
