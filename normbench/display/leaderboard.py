@@ -112,8 +112,8 @@ def _contended_note(board: Leaderboard) -> str | None:
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:
-    """Rank of an entry, with the interval of its true rank if that holds more than one rank."""
-    if entry["rank"] is None:
+    """Rank of an entry, with the interval of its true rank if that holds more than one rank; None if it has no rank."""
+    if entry["rank"] is None or entry.get("too_few_seeds"):
         return None
     low, high = entry["rank_ci"] or (entry["rank"], entry["rank"])
     return f"{entry['rank']} [{low}, {high}]" if low < high else f"{entry['rank']}"

@@ -130,6 +130,8 @@ def _rank(standing: Mapping[str, Any]) -> str:
         return "all runs diverged"
     if standing["shared_rank"] is None:
         return "over budget"
+    if standing.get("too_few_seeds"):
+        return "too few seeds"
     return f"{standing['shared_rank']} of {standing['of']}"
 
 

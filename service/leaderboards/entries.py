@@ -61,7 +61,7 @@ def add(session: Session, run_id: str) -> None:
 
 
 def refresh(session: Session, fingerprint: str) -> None:
-    """Pool anew all succeeded trainings of a fingerprint."""
+    """Pool again all succeeded trainings of a fingerprint."""
     of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint).order_by(Run.finished_at, Run.id)
     _lock(session, session.execute(of_fingerprint.limit(1)).one()[1])  # before runs are read: one may end meanwhile
     rows = session.execute(of_fingerprint).all()

@@ -18,6 +18,7 @@ from service.leaderboards.ranking import (
     tau_of_steps,
 )
 from service.leaderboards.schemas import Entry, Speedup, TimeToTarget
+from service.leaderboards.seeds import are_too_few, that_count
 from service.statistics.order import Key, Place, key_of, rank_beside
 from service.statistics.speedups import Speedup as OfTimes
 from service.statistics.speedups import speedups
@@ -160,6 +161,7 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Se
         entry, key = _entry(row, scale, found.get(row.fingerprint)), scale.key(row)
         if row.fingerprint in places:
             entry.rank, entry.rank_ci, entry.tie_group = places[row.fingerprint]
+            entry.too_few_seeds = entry.tie_group is not None and are_too_few(that_count(entry, rules.rank_by))
         elif rules.rank_over_budget and scale.compares(row):
             entry.rank = rank_beside(key, keys)
         entries.append((entry, key))

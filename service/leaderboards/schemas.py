@@ -86,6 +86,8 @@ class Entry:
         valid_value: the mean validation value of the seeds, which chooses among settings; None if all seeds diverged.
         values: values of all of the task's metrics; for a paper, of the metrics that it reports.
         conflicting_seeds: seeds for which the same machine gave different numbers.
+        too_few_seeds: whether the entry has too few seeds for a rank of its own. Pages and command line show none;
+            ``rank`` is the rank that its score would have.
         contended: number of seeds that ran while something else kept their machine busy; their seconds do not count.
         code: digest of the code of the spec's own parts, common to all runs of the entry; None if the runs did not
             record it.
@@ -129,6 +131,7 @@ class Entry:
     valid_value: float | None = None
     gap: bool = False
     values: Mapping[str, Estimate] = field(default_factory=dict)
+    too_few_seeds: bool = False
     conflicting_seeds: list[int] = field(default_factory=list)
     contended: int = 0
     best_of: int = 1

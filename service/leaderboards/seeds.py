@@ -15,9 +15,9 @@ def that_count(entry: Entry, rank_by: RankBy) -> int:
     return entry.n_seeds - (entry.contended if rank_by == "seconds_to_target" else 0)
 
 
-def has_too_few(entry: Entry, rank_by: RankBy = "metric") -> bool:
-    """Tell if an entry is in a tie group, but has too few seeds for a rank."""
-    return entry.source == "measured" and entry.tie_group is not None and that_count(entry, rank_by) < FEWEST
+def are_too_few(n_seeds: int) -> bool:
+    """Tell if an entry of so many seeds has no rank."""
+    return n_seeds < FEWEST
 
 
 def counted(seeds: int) -> str:

@@ -6,7 +6,6 @@ Nothing is ranked here. Ranks and tie groups are those of the board's answer.
 from dataclasses import dataclass
 
 from service.leaderboards.schemas import Entry, Leaderboard
-from service.leaderboards.seeds import has_too_few
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,9 @@ def standing_of(board: Leaderboard, entry: Entry) -> Standing:
     """Look up the standing of an entry on this board."""
     if entry.score is None or entry.rank is None:
         return Standing(None, None, [])
-    if entry.tie_group is None or has_too_few(entry, board.rank_by):
+    if entry.tie_group is None or entry.too_few_seeds:
         return Standing(entry.rank, entry.rank, [])
     of_group = [one for one in board.entries if one.tie_group == entry.tie_group and one.rank is not None]
-    enough = [one for one in of_group if not has_too_few(one, board.rank_by)]
+    enough = [one for one in of_group if not one.too_few_seeds]
     first = min(one.rank for one in enough if one.rank is not None)
     return Standing(entry.rank, first, [one.name for one in enough if one is not entry])

@@ -6,7 +6,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.leaderboards.entry import RunResult, converged_values, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall, Verdict
-from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, counted, has_too_few, that_count
+from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, are_too_few, counted, that_count
 from service.statistics.differences import pair
 from service.statistics.times import TimeUnit, time_pair
 from service.statistics.values import Limits
@@ -24,7 +24,7 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
         return _unmeasured(board)
     if not ranked:
         return _without_rank(measured)
-    few = [entry for entry in ranked if has_too_few(entry, board.rank_by)]
+    few = [entry for entry in ranked if entry.too_few_seeds]
     enough = [entry for entry in ranked if entry not in few]
     if few and len(enough) < 2:
         return _too_few(board, ranked)
@@ -73,7 +73,7 @@ def ties(board: Leaderboard) -> list[str]:
     """Sentence for each tie group of several entries: no difference between them is shown."""
     groups: dict[int, list[Entry]] = {}
     for entry in board.entries:
-        if entry.tie_group is not None and not has_too_few(entry, board.rank_by):
+        if entry.tie_group is not None and not entry.too_few_seeds:
             groups.setdefault(entry.tie_group, []).append(entry)
     return [
         f"{wording.listed([entry.name for entry in group])}: no difference is shown"
@@ -190,7 +190,7 @@ def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | Non
     first, *others = overall.methods
     tasks = wording.count(len(overall.tasks), "task")
     worth = f"area {first.area:.3f} over {tasks}, the fastest of {first.fastest}"
-    few = [one.method for one in overall.methods if seeds.get(one.method, FEWEST) < FEWEST]
+    few = [one.method for one in overall.methods if are_too_few(seeds.get(one.method, FEWEST))]
     if few:
         told = wording.listed([f"{method} ({counted(seeds[method])})" for method in few])
         return Verdict(

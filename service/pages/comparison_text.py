@@ -7,7 +7,7 @@ from typing import Any
 from normcore.spec.metric import Metric
 from service.comparisons.schemas import ComparedEntry, Comparison, Outcome, Ratio
 from service.leaderboards.schemas import Verdict
-from service.leaderboards.seeds import FEWEST, NEEDED
+from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
 from service.pages import formats
 from service.statistics.differences import pair
 from service.statistics.order import SURE
@@ -100,7 +100,7 @@ def _best(comparison: Comparison, values: Values, named: Mapping[str, str], metr
     """
     within = [entry for entry in comparison.entries if not entry.over_budget]
     ranked = sorted((entry for entry in within if entry.tie_group is not None), key=_place)
-    enough = [entry for entry in ranked if len(entry.seeds) >= FEWEST]
+    enough = [entry for entry in ranked if not are_too_few(len(entry.seeds))]
     some = "entries" if len(within) == len(comparison.entries) else "entries within the budget"
     if len(ranked) < 2:
         return f"too few {some} have a finite result to call one the best."

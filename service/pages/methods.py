@@ -16,7 +16,7 @@ from service.catalogue import descriptions
 from service.http.dependencies import PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
-from service.leaderboards.seeds import FEWEST, NEEDED, counted
+from service.leaderboards.seeds import NEEDED, counted
 from service.pages import formats
 from service.pages.method_ranks import busiest, standings
 from service.pages.options import options_of
@@ -67,7 +67,6 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         "claim": claim(card),
         "facts": facts(card),
         "standings": sorted(card.standings, key=lambda one: (one.task, one.profile)),
-        "fewest": FEWEST,
         "counted": counted,
         "cells": {cell: _in_cell(found) for cell, found in card.cells.items()},
         "findings": list(findings(card)),
@@ -81,7 +80,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
 def claim(card: ReportCard) -> str:
     """Sentence on the method's ranks on the boards."""
     placed = [one for one in card.standings if one.shared_rank is not None]
-    ranked = [one for one in placed if one.n_seeds >= FEWEST]
+    ranked = [one for one in placed if not one.too_few_seeds]
     if placed and not ranked:
         return f"Too few seeds to rank it on any board: {NEEDED}."
     if not ranked:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.schemas import Entry
-from service.leaderboards.seeds import BETTER, FEWEST, has_too_few, that_count
+from service.leaderboards.seeds import BETTER, FEWEST, that_count
 from service.pages.rendering import address
 
 
@@ -26,7 +26,7 @@ class TooFew:
 
 def too_few(entry: Entry, rank_by: RankBy = "metric") -> TooFew | None:
     """Text in place of the rank of an entry that has too few seeds; None for other entries."""
-    return TooFew(that_count(entry, rank_by), more_seeds(entry)) if has_too_few(entry, rank_by) else None
+    return TooFew(that_count(entry, rank_by), more_seeds(entry)) if entry.too_few_seeds else None
 
 
 def more_seeds(entry: Entry) -> str:

@@ -11,7 +11,7 @@ from normcore.spec.names import cell_names, option, shared
 from service.experiments.lifecycle import WAITING
 from service.http.dependencies import PartsDep
 from service.http.pages import AnId
-from service.leaderboards.seeds import FEWEST, NEEDED
+from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
 from service.pages import formats
 from service.pages.cells import arranged, has_diverged
 from service.pages.forms import own_fields
@@ -155,7 +155,7 @@ def facts(sweep: Sweep) -> Sequence[str]:
 
 
 def _has_few_seeds(sweep: Sweep) -> bool:
-    return any(cell.entry is not None and cell.entry.n_seeds < FEWEST for cell in sweep.cells)
+    return any(cell.entry is not None and are_too_few(cell.entry.n_seeds) for cell in sweep.cells)
 
 
 def told(flip: BudgetFlip, *, few: bool) -> str:

@@ -35,6 +35,7 @@ REPORT_CARD = ReportCard(
             ci95=None,
             n_seeds=1,
             n_diverged=0,
+            too_few_seeds=False,
             fingerprint=FINGERPRINT,
             name="layer_norm",
         )

@@ -10,7 +10,7 @@ from service.experiments import queries
 from service.report_cards.schemas import ReportCard
 
 GRADIENTS = "gradients"
-MOST_POINTS = 200  # of a line
+MAX_POINTS = 200  # of a line
 
 
 def names(card: ReportCard) -> list[str]:
@@ -29,7 +29,7 @@ def flows(session: Session, card: ReportCard, name: str) -> Mapping[str, list[tu
     """Read the norm of the gradient by time step, for each gain."""
     measured = card.cells[name.removeprefix(f"{GRADIENTS}-")].gradient_flow
     assert measured is not None, "a figure of names()"
-    series = queries.measurements(session, measured.run_id, series=(), max_points=MOST_POINTS).series
+    series = queries.measurements(session, measured.run_id, series=(), max_points=MAX_POINTS).series
     return {_label(path): [(x, y) for x, y, _ in one.points] for path, one in series.items()}
 
 

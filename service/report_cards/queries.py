@@ -144,6 +144,7 @@ def _standing(board: Leaderboard, own: Entry) -> StandingOut:
         ci95=own.value.ci95 if own.value else None,
         n_seeds=own.n_seeds,
         n_diverged=own.n_diverged,
+        too_few_seeds=own.too_few_seeds,
         fingerprint=own.fingerprint,
         name=own.name,
     )

@@ -50,6 +50,7 @@ class StandingOut(BaseModel):
     ci95: tuple[float, float] | None
     n_seeds: int
     n_diverged: int = Field(description="Seeds that diverged.")
+    too_few_seeds: bool = Field(description="Whether the entry has too few seeds for a rank; ``rank`` is by its score.")
     fingerprint: str
     name: str = Field(description="The entry's name: the method, and the options that differ from the profile.")
 

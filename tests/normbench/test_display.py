@@ -10,9 +10,11 @@ from rich.console import Console
 from normbench.display.experiments import experiments
 from normbench.display.leaderboard import leaderboard
 from normbench.display.numbers import interval
+from normbench.display.report_card import shown as shown_card
 from normbench.display.runs import history
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
+from service.report_cards.examples import REPORT_CARD
 
 OWN: Any = {
     "rank_by": "metric",
@@ -146,6 +148,29 @@ def test_a_name_shows_departures_from_the_profile_and_breaks_between_words() -> 
     assert all(word in told.split() for word in tuned.split())
     assert leaderboard(board).rows[1][1] == tuned
     assert leaderboard(board).rows[2][2] == "over budget"
+
+
+def test_an_entry_of_too_few_seeds_has_no_rank() -> None:
+    about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": None}
+    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
+    board["entries"] = [entry(1, rank_ci=[1, 2]), entry(2, rank_ci=[1, 2], too_few_seeds=True)]
+    assert [row[0] for row in leaderboard(board).rows] == ["1 [1, 2]", None]
+
+
+@pytest.mark.parametrize(
+    ("parts", "rank"),
+    [
+        ({}, "2 of 4"),
+        ({"too_few_seeds": True}, "too few seeds"),
+        ({"shared_rank": None}, "over budget"),
+        ({"shared_rank": None, "n_diverged": 3}, "all runs diverged"),
+    ],
+)
+def test_a_report_card_says_why_an_entry_has_no_rank(parts: dict[str, Any], rank: str) -> None:
+    standing = {**REPORT_CARD.standings[0].model_dump(), "shared_rank": 2, "of": 4, "n_seeds": 3, **parts}
+    card: Any = {**REPORT_CARD.model_dump(), "invariances": None, "cells": {}, "standings": [standing]}
+    (table,) = (part for part in shown_card(card) if isinstance(part, Table) and part.title.startswith("Best entry"))
+    assert next(iter(table.rows))[2] == rank
 
 
 @pytest.mark.parametrize(

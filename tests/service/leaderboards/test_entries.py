@@ -199,8 +199,10 @@ def test_seconds_of_contended_runs_leave_the_board_and_steps_stay(client: TestCl
         "none": (1, 2),
         "layer_norm": (2, 1),
     }
+    assert {method: entry["too_few_seeds"] for method, entry in by_steps.items()} == {"none": True, "layer_norm": False}
     by_seconds = {entry["method"]: entry for entry in board(client, rank_by="seconds_to_target")["entries"]}
     assert {method: entry["rank"] for method, entry in by_seconds.items()} == {"layer_norm": 1, "none": None}
+    assert by_seconds["layer_norm"]["too_few_seeds"], "only two of its seeds were alone on their machine"
     assert by_seconds["none"]["seconds_to_target"]["median"] is None
     assert (by_seconds["none"]["hardware"], by_seconds["none"]["contended"]) == (None, 2)
 

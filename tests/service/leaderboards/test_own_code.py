@@ -98,7 +98,7 @@ def test_a_run_that_began_anew_counts_from_its_new_beginning(
     first = claimed(db).lease
     begun(db, first, code=code("a"))
     trained(db, 1, 0.2, "a")
-    begun(db, first, code=code("b"))  # interrupted; then the code was edited, and the run begins anew
+    begun(db, first, code=code("b"))  # interrupted; then the code was edited, and the run begins at the first step
     finished(db, first, value=0.9)
     assert values_of(db) == [(0, 0.9)]
 

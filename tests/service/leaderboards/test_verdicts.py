@@ -17,6 +17,7 @@ from service.leaderboards.schemas import (
     TimeToTarget,
     Verdict,
 )
+from service.leaderboards.seeds import are_too_few, that_count
 from service.leaderboards.verdicts import overall_verdict, ties, verdict
 
 
@@ -42,7 +43,10 @@ def board(*entries: Entry, **parts: Any) -> Leaderboard:
         "baseline": "none",
         "as_of": None,
     }
-    return Leaderboard(**{**usual, "entries": list(entries), **parts})
+    found = Leaderboard(**{**usual, "entries": list(entries), **parts})
+    for one in entries:
+        one.too_few_seeds = one.tie_group is not None and are_too_few(that_count(one, found.rank_by))
+    return found
 
 
 NONE = entry("none", 1.1, 1)

@@ -153,7 +153,7 @@ def test_the_answer_gives_the_ranks_of_a_method_and_the_cost_of_its_steps() -> N
     assert claim(both) == "All of its runs diverged, on all 2 boards."
     over = standing.model_copy(update={"rank": None, "shared_rank": None})
     assert claim(REPORT_CARD.model_copy(update={"standings": [over, lost]})) == "It has no rank on any board."
-    few = standing.model_copy(update={"n_seeds": 1})
+    few = standing.model_copy(update={"n_seeds": 1, "too_few_seeds": True})
     rows = REPORT_CARD.model_copy(update={"standings": [standing, standing, few, lost]})
     assert claim(rows) == "It ranks first on 2 of 4 boards.", "as many as the rows below the sentence"
     shared = {"rank": 3, "shared_rank": 2, "of": 4, "tied_with": ["none", "rms_norm (lr 0.1)"]}
