@@ -18,7 +18,7 @@ IDEMPOTENCY_KEY = r"[!-~]([ -~]{0,253}[!-~])?"
 FIGURES = "figures/"
 EXPERIMENTS, RESULTS, COMPARISONS = "/v1/experiments", "/v1/results", "/v1/comparisons"
 SWEEPS, OVERALL = "/v1/sweeps", "/v1/leaderboards/overall"
-MOST_ON_A_PAGE = 200
+MAX_ON_A_PAGE = 200
 NAMES = {
     "experiments": "an experiment's id",
     "sweeps": "a sweep's id",
@@ -99,11 +99,11 @@ def table_request(what: ExportKind, names: Sequence[str], options: Mapping[str, 
     elif what == "sweep":
         path = path_to("sweeps", *names)
     elif what == "sweeps":
-        path, params["limit"] = SWEEPS, MOST_ON_A_PAGE
+        path, params["limit"] = SWEEPS, MAX_ON_A_PAGE
     elif what == "experiment":
         path = path_to("experiments", *names)
     elif what == "experiments":
-        path, params["limit"], params["label"] = EXPERIMENTS, MOST_ON_A_PAGE, label_filters(params.pop("labels", None))
+        path, params["limit"], params["label"] = EXPERIMENTS, MAX_ON_A_PAGE, label_filters(params.pop("labels", None))
     else:
         path = f"{path_to('runs', *names)}/measurements"
     return path, params

@@ -70,7 +70,7 @@ def _parts(content: bytes) -> dict[str, Any]:
         ) from error
     if damaged is not None:
         raise ValueError(
-            f"expected a trained model, received one whose {damaged} differs from its checksum; copy model.pt anew"
+            f"expected a trained model, received one whose {damaged} differs from its checksum; copy model.pt again"
         )
     if not isinstance(parts, dict) or not all(isinstance(parts.get(name), kind) for name, kind in PARTS.items()):
         raise ValueError(f"expected a trained model with {', '.join(PARTS)}, received something else; use model.pt")

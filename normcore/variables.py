@@ -21,7 +21,7 @@ LOOKS_ALIKE = 0.6  # ratio of difflib, which is 1 for equal names
 
 
 DEFAULT_PORT = 8000
-MOST_PORTS = 65535
+MAX_PORTS = 65535
 
 
 class WrongVariable(ValueError):
@@ -57,8 +57,8 @@ def default_port(environment: Mapping[str, str]) -> int:
     written = environment.get(f"{PREFIX}PORT", "")
     if not written or written.startswith(("tcp://", "udp://", "sctp://")):
         return DEFAULT_PORT
-    if not written.isascii() or not written.isdigit() or int(written) > MOST_PORTS:
-        raise WrongVariable(f"{PREFIX}PORT={written}: expected a port, a number from 0 to {MOST_PORTS}")
+    if not written.isascii() or not written.isdigit() or int(written) > MAX_PORTS:
+        raise WrongVariable(f"{PREFIX}PORT={written}: expected a port, a number from 0 to {MAX_PORTS}")
     return int(written)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from normcore.spec import SpecError
 
-MOST_LETTERS = 20_000  # characters of an answer's ``detail``, which may repeat what the client sent
+MAX_LETTERS = 20_000  # characters of an answer's ``detail``, which may repeat what the client sent
 
 
 class ServiceError(Exception):
@@ -34,7 +34,7 @@ class ServiceError(Exception):
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
-        self.detail = detail if len(detail) <= MOST_LETTERS else f"{detail[:MOST_LETTERS]}…"
+        self.detail = detail if len(detail) <= MAX_LETTERS else f"{detail[:MAX_LETTERS]}…"
 
     def problem(self) -> dict[str, Any]:
         """Body of the answer: problem details as in RFC 9457."""

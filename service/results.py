@@ -13,7 +13,7 @@ from service.leaderboards import entries
 
 def finish(session: Session, lease: Lease, outcome: Outcome, result: Result, timing: Timing, start: Start) -> None:
     """Store the end of a training: the run succeeds, its seconds get a certificate, and its leaderboard entry is
-    computed anew.
+    computed again.
 
     Args:
         start: machine and code on which the attempts of the run began.

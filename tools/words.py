@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 LEFT = Path(__file__).with_name("words_left.txt")
-MOST_WORDS = 30  # in a sentence
+MAX_WORDS = 30  # in a sentence
 SUBJECT_LENGTH = 72
 COMMITS = 20  # newest commits whose subjects are read
 
@@ -82,8 +82,8 @@ def _faults_of_docstring(text: str) -> Iterator[str]:
     if found := NO_FIRST_WORD.match(text):
         yield f"begin a docstring with a verb or a noun, not with {found[0]!r}"
     for sentence in sentences(text):
-        if (count := len(sentence.split())) > MOST_WORDS:
-            yield f"a sentence of {count} words, of at most {MOST_WORDS}: {sentence[:60]} …"
+        if (count := len(sentence.split())) > MAX_WORDS:
+            yield f"a sentence of {count} words, of at most {MAX_WORDS}: {sentence[:60]} …"
 
 
 def sentences(text: str) -> Iterator[str]:

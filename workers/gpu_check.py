@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 TRIAL_SECONDS = 900.0  # longest time of a trial, with the compilation of all its kernels
 BEGUN = "begun"
-MOST_IN_A_ROW = 3  # broken trials: then the cause is not the kernel
+MAX_IN_A_ROW = 3  # broken trials: then the cause is not the kernel
 
 Pair = tuple[str, str]
 Trial = Callable[[Pair, str], "Verdict"]
@@ -68,7 +68,7 @@ def _try(pairs: list[Pair], device: str, trial: Trial, seconds: float) -> None:
         broken = broken + 1 if why is not None else 0
         if why is not None:
             log.warning("the trial of %s with %s broke, so it runs by the reference: %s", *pair, why)
-        if broken == MOST_IN_A_ROW and number < len(pairs):
+        if broken == MAX_IN_A_ROW and number < len(pairs):
             log.warning("no more trials: %d in a row broke", broken)
             return
 

@@ -22,7 +22,7 @@ class Job:
         started_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
         model: see ``service.experiments.lifecycle.Claim``.
         no_kernels: reason why the training does not look for fused kernels; None if it may look.
-        changed: files whose code changed since the worker's last training, which is why this process was started anew.
+        changed: files whose code changed since the worker's last training, which is why this process was restarted.
         memory: bytes that the process may take.
         log: file for everything that the process prints.
         digests: digests of source files that the worker has read already, so that the training need not read them.

@@ -19,7 +19,7 @@ from normbench.display.numbers import seeds
 from normbench.display.queue import Queue
 from normbench.display.sweeps import sweeps as display_sweeps
 from normbench.errors import Invalid, NormbenchError, Refused, Unauthorized, Unavailable
-from normbench.request_parts import MOST_ON_A_PAGE
+from normbench.request_parts import MAX_ON_A_PAGE
 
 ExperimentId = Annotated[str, typer.Argument(metavar="ID", help="An experiment, exp_…, or a sweep, swp_…")]
 
@@ -174,7 +174,7 @@ def status(
         command.show(as_json, experiment, display.runs(experiment), *reason)
         return
     if sweeps:
-        newest = list(islice(client.sweeps(page_size=min(limit, MOST_ON_A_PAGE)), limit))
+        newest = list(islice(client.sweeps(page_size=min(limit, MAX_ON_A_PAGE)), limit))
         command.show(as_json, newest, display_sweeps(newest, datetime.now(UTC)))
         return
     found = client.experiments(
@@ -185,7 +185,7 @@ def status(
         fingerprint=fingerprint,
         sweep=sweep,
         labels=command.labels(label or []),
-        page_size=min(limit, MOST_ON_A_PAGE),
+        page_size=min(limit, MAX_ON_A_PAGE),
     )
     summaries = list(islice(found, limit))
     command.show(as_json, summaries, display.experiments(summaries, datetime.now(UTC)))

@@ -53,20 +53,20 @@ def files_of_tar(archive: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
                 if not name.endswith(suffix) or name.startswith(".") or (content := packed.extractfile(info)) is None:
                     continue
                 if info.name in names:
-                    raise DatasetCorrupt(f"{archive} has {info.name} twice; get it anew")
+                    raise DatasetCorrupt(f"{archive} has {info.name} twice; download it again")
                 names.add(info.name)
                 if info.size > LARGEST:
-                    raise DatasetCorrupt(f"{archive}: {info.name} has {info.size:,} bytes; get it anew")
+                    raise DatasetCorrupt(f"{archive}: {info.name} has {info.size:,} bytes; download it again")
                 yield info.name, content.read()
             stream.seek(packed.offset)
             if stream.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
                 raise DatasetCorrupt(
-                    f"{archive} cannot be read: it is cut or damaged after {packed.offset:,} bytes; get it anew"
+                    f"{archive} cannot be read: it is cut or damaged after {packed.offset:,} bytes; download it again"
                 )
             while stream.read(CHUNK):
                 pass
     except UNREADABLE as error:
-        raise DatasetCorrupt(f"{archive} cannot be read: {error}; get it anew") from error
+        raise DatasetCorrupt(f"{archive} cannot be read: {error}; download it again") from error
 
 
 def _decompressed(archive: Path) -> IO[bytes]:

@@ -71,11 +71,11 @@ def parse_amat(text: bytes, side: int, name: str) -> Tensor:
         if len(pixels) != side * side or not set(pixels) <= {b"0", b"1"}:
             raise DatasetCorrupt(
                 f"{name}, line {number}: expected {side * side} pixels that are 0 or 1, received {len(pixels)} words;"
-                " fetch the file anew"
+                " download the file again"
             )
         images.append(np.frombuffer(b"".join(pixels), np.uint8) - ord("0"))
     if not images:
-        raise DatasetCorrupt(f"{name}: expected an image on each line, received none; fetch the file anew")
+        raise DatasetCorrupt(f"{name}: expected an image on each line, received none; download the file again")
     return torch.from_numpy(np.stack(images).reshape(-1, side, side))
 
 

@@ -41,7 +41,7 @@ def sentences(text: str, name: str) -> list[Sentence]:
     """
     begin, end = BEGIN.search(text), END.search(text)
     if begin is None or end is None:
-        raise DatasetCorrupt(f"{name}: expected a line *** START OF TH... and one *** END OF TH...; get it anew")
+        raise DatasetCorrupt(f"{name}: expected a line *** START OF TH... and one *** END OF TH...; download it again")
     body = text[begin.end() : end.start()].replace("\r", "")
     return [
         tokens

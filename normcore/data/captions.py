@@ -152,7 +152,7 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
         if not isinstance(images, list):
             raise TypeError("images is no list")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DatasetCorrupt(f"{name}: expected an object with images ({error}); get it anew") from error
+        raise DatasetCorrupt(f"{name}: expected an object with images ({error}); download it again") from error
     if len(images) != len(features):
         raise DatasetCorrupt(f"{name} has {len(images):,} images, but the features file has {len(features):,} rows")
     rows: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
@@ -170,7 +170,7 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
         captions.append(said)
     for split, own in rows.items():
         if not own:
-            raise DatasetCorrupt(f"{name} has no image of the {split} split; get it anew")
+            raise DatasetCorrupt(f"{name} has no image of the {split} split; download it again")
     return {split: Captioned(features[own], [captions[k] for k in own]) for split, own in rows.items()}
 
 

@@ -77,10 +77,10 @@ def labelled(pixels: np.ndarray, labels: np.ndarray, name: str) -> LabelledImage
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 2 or pixels.shape[1] != PIXELS:
         found = f"{pixels.dtype} {pixels.shape}"
-        raise DatasetCorrupt(f"{name} has images of {found}, expected uint8 (N, {PIXELS}); get it anew")
+        raise DatasetCorrupt(f"{name} has images of {found}, expected uint8 (N, {PIXELS}); download it again")
     if labels.shape != (len(pixels),) or not np.issubdtype(labels.dtype, np.integer):
         found = f"{labels.dtype} {labels.shape}"
-        raise DatasetCorrupt(f"{name} has labels of {found}, expected ({len(pixels)},) integers; get it anew")
+        raise DatasetCorrupt(f"{name} has labels of {found}, expected ({len(pixels)},) integers; download it again")
     wrong = np.flatnonzero((labels < 0) | (labels >= CLASSES))
     if len(wrong):
         raise DatasetCorrupt(

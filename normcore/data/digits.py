@@ -32,7 +32,7 @@ def load() -> ImageSplits:
     if found != checksums("digits"):
         raise DatasetCorrupt(
             "data set 'digits': scikit-learn's copy is not the genuine one (its SHA-256 differs);"
-            " install scikit-learn anew"
+            " install scikit-learn again"
         )
     order = np.random.RandomState(0).permutation(TRAIN + VALID + TEST)
     images = LabelledImages(torch.from_numpy(pixels[order]), torch.from_numpy(labels[order]), WHITE, SHAPE)

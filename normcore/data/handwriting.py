@@ -66,7 +66,9 @@ def load(name: str, datasets_dir: Path | None) -> Handwriting:
         digests = dict(checksums(name))
     train, valid = ([line for split, line in lines if split in splits] for splits in (TRAIN, VALID))
     if not train or not valid:
-        raise DatasetCorrupt(f"{name} has {len(train)} lines to train on and {len(valid)} to validate; get it anew")
+        raise DatasetCorrupt(
+            f"{name} has {len(train)} lines to train on and {len(valid)} to validate; download it again"
+        )
     moves = torch.cat([line.points[:, :2] for line in train]).double()
     return Handwriting(train, valid, moves.mean(0).float(), moves.std(0).float(), digests)
 

@@ -53,17 +53,17 @@ def read(datasets_dir: Path | None) -> tuple[list[tuple[str, Line]], dict[str, s
     texts: dict[str, list[str]] = {}
     for name, form, content in _members(TEXTS, ".txt", datasets_dir):
         if form in texts:
-            raise DatasetCorrupt(f"{name}: {form} is there twice; get the archive anew")
+            raise DatasetCorrupt(f"{name}: {form} is there twice; download the archive again")
         texts[form] = transcription(content, name)
     written: dict[str, dict[int, Tensor]] = {form: {} for form in split_of}
     for name, stem, content in _members(STROKES, ".xml", datasets_dir):
         matched = LINE.fullmatch(stem)
         if matched is None:
-            raise DatasetCorrupt(f"{name}: expected a name such as a01-000u-01.xml; get the archive anew")
+            raise DatasetCorrupt(f"{name}: expected a name such as a01-000u-01.xml; download the archive again")
         own = written.get(matched["form"])
         if own is not None:
             if int(matched["number"]) in own:
-                raise DatasetCorrupt(f"{name}: {stem} is there twice; get the archive anew")
+                raise DatasetCorrupt(f"{name}: {stem} is there twice; download the archive again")
             own[int(matched["number"])] = parse_strokes(content, name)
     lines = [
         (split_of[form], Line(f"{form}-{number:02}", own[number], text))
@@ -85,7 +85,7 @@ def _splits(lists: Mapping[str, bytes]) -> dict[str, str]:
             if not FORM.fullmatch(form):
                 raise DatasetCorrupt(f"{where}: expected a form such as a01-000u, received {form[:20]!r}")
             if form in found:
-                raise DatasetCorrupt(f"{where}: {form} is in {found[form]}.txt already; get the lists anew")
+                raise DatasetCorrupt(f"{where}: {form} is in {found[form]}.txt already; download the lists again")
             found[form] = split
     return found
 
@@ -93,11 +93,11 @@ def _splits(lists: Mapping[str, bytes]) -> dict[str, str]:
 def _matched(form: str, written: Mapping[int, Tensor], told: list[str], split: str) -> list[str]:
     """Check that each written line of the form has a text and each text a written line; returns the texts."""
     if not written:
-        raise DatasetCorrupt(f"{split}.txt names {form}, but {STROKES} has no line of it; get both anew")
+        raise DatasetCorrupt(f"{split}.txt names {form}, but {STROKES} has no line of it; download both again")
     if sorted(written) != list(range(1, len(told) + 1)):
         numbers = ", ".join(map(str, sorted(written)))
         raise DatasetCorrupt(
-            f"{form}: {STROKES} has lines {numbers}, but {TEXTS} has {len(told)} lines of text; get both anew"
+            f"{form}: {STROKES} has lines {numbers}, but {TEXTS} has {len(told)} lines of text; download both again"
         )
     return told
 
@@ -118,13 +118,13 @@ def parse_strokes(content: bytes, name: str) -> Tensor:
         where = f"{name}, line {parser.CurrentLineNumber}"
         if tag == "Stroke":
             if within:
-                raise DatasetCorrupt(f"{where}: a Stroke within a Stroke; get the archive anew")
+                raise DatasetCorrupt(f"{where}: a Stroke within a Stroke; download the archive again")
             within = True
             strokes.append([])
             begins.append(parser.CurrentLineNumber)
         elif tag == "Point":
             if not within:
-                raise DatasetCorrupt(f"{where}: a Point outside a Stroke; get the archive anew")
+                raise DatasetCorrupt(f"{where}: a Point outside a Stroke; download the archive again")
             try:
                 strokes[-1].append((_coordinate(attributes["x"]), _coordinate(attributes["y"])))
             except (KeyError, ValueError) as error:
@@ -140,9 +140,9 @@ def parse_strokes(content: bytes, name: str) -> Tensor:
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:
-        raise DatasetCorrupt(f"{name}, line {error.lineno}: {error}; get the archive anew") from error
+        raise DatasetCorrupt(f"{name}, line {error.lineno}: {error}; download the archive again") from error
     except (LookupError, ValueError) as error:  # the file names an encoding that Python does not have
-        raise DatasetCorrupt(f"{name}, line {parser.CurrentLineNumber}: {error}; get the archive anew") from error
+        raise DatasetCorrupt(f"{name}, line {parser.CurrentLineNumber}: {error}; download the archive again") from error
     if sum(map(len, strokes)) == 1:
         raise DatasetCorrupt(f"{name}, line {begins[0]}: expected a line of two points or more")
     empty = next((line for stroke, line in zip(strokes, begins, strict=True) if not stroke), None)
@@ -172,7 +172,9 @@ def transcription(content: bytes, name: str) -> list[str]:
     try:
         begin = next(k for k, line in enumerate(lines) if line.strip() == "CSR:") + 1
     except StopIteration:
-        raise DatasetCorrupt(f"{name}: expected a line CSR: before the transcription; get the archive anew") from None
+        raise DatasetCorrupt(
+            f"{name}: expected a line CSR: before the transcription; download the archive again"
+        ) from None
     for number, line in enumerate(lines[begin:], begin + 1):
         strange = next((c for c in line if not " " <= c <= "~"), None)
         if strange is not None:

@@ -92,7 +92,9 @@ def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questio
         found[split].append(_left(question, full))
     for folder, split in SPLITS.items():
         if not found[split]:
-            raise DatasetCorrupt(f"{path.name}: there is no question in the folder {folder}; get the archive anew")
+            raise DatasetCorrupt(
+                f"{path.name}: there is no question in the folder {folder}; download the archive again"
+            )
     return Questions(**found, checksums=present_checksums(dataset, datasets_dir))
 
 
@@ -120,7 +122,7 @@ def parse_question(text: str, name: str) -> Question:
     if len(parts) != 5:
         raise DatasetCorrupt(
             f"{name}: expected an address, a text, a question, an answer and a list of entities, with an empty line"
-            f" between each two, received {len(parts)} parts; get the archive anew"
+            f" between each two, received {len(parts)} parts; download the archive again"
         )
     _, passage, question, answer, entities = parts
     listed = {_marker(lines[number], f"{name}, line {number + 1}") for number in entities}
@@ -129,7 +131,7 @@ def parse_question(text: str, name: str) -> Question:
     right = lines[answer[0]].strip()
     if right not in listed:
         at = f"{name}, line {answer[0] + 1}"
-        raise DatasetCorrupt(f"{at}: the answer {right[:40]!r} is not among the entities; get it anew")
+        raise DatasetCorrupt(f"{at}: the answer {right[:40]!r} is not among the entities; download it again")
     for number in (*passage, *question):
         strange = next((word for word in lines[number].split() if MARKER.fullmatch(word) and word not in listed), None)
         if strange is not None:
@@ -211,5 +213,5 @@ def _members(path: Path) -> Iterator[tuple[str, Question]]:
         try:
             text = content.decode()
         except UnicodeDecodeError as error:
-            raise DatasetCorrupt(f"{path.name}: {name} is no UTF-8; get the archive anew") from error
+            raise DatasetCorrupt(f"{path.name}: {name} is no UTF-8; download the archive again") from error
         yield split, parse_question(text, f"{path.name}: {name}")

@@ -141,7 +141,7 @@ def _decoded(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:
             TEXT,
         ) from error
     except DatasetCorrupt as error:
-        raise DatasetCorrupt(f"text file '{file}': {error}; copy it anew", TEXT) from error
+        raise DatasetCorrupt(f"text file '{file}': {error}; copy it again", TEXT) from error
 
 
 def _check_digest(file: str, actual: str, expected: str | None) -> None:

@@ -82,7 +82,7 @@ def load(name: str, datasets_dir: Path | None, vocabulary: int) -> Triples:
     validates = read.places % VALID == VALID - 1
     train, valid = (_text(read, part) for part in (~validates, validates))
     if not len(train.middles) or not len(valid.middles):
-        raise DatasetCorrupt(f"{name} has too few sentences of fewer than {SHORTER_THAN} words; get it anew")
+        raise DatasetCorrupt(f"{name} has too few sentences of fewer than {SHORTER_THAN} words; download it again")
     return Triples(train, valid, words, digests)
 
 
@@ -154,6 +154,6 @@ def _lines(dataset: str, file: str, datasets_dir: Path | None) -> Iterator[Sente
             try:
                 words = line.decode().lower().split()
             except UnicodeDecodeError as error:
-                raise DatasetCorrupt(f"{file}, line {number}: no UTF-8 ({error.reason}); get it anew") from error
+                raise DatasetCorrupt(f"{file}, line {number}: no UTF-8 ({error.reason}); download it again") from error
             if words:
                 yield words

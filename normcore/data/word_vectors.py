@@ -45,7 +45,7 @@ def read(path: Path, wanted: Container[str], width: int = WIDTH) -> Mapping[str,
         with cast(IO[bytes], gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream:
             return dict(_wanted(stream, path, wanted, width))
     except (OSError, EOFError, zlib.error) as error:
-        raise DatasetCorrupt(f"{path} cannot be read: {error}; get it anew") from error
+        raise DatasetCorrupt(f"{path} cannot be read: {error}; download it again") from error
 
 
 def _wanted(stream: IO[bytes], path: Path, wanted: Container[str], width: int) -> Iterator[tuple[str, np.ndarray]]:
@@ -57,14 +57,16 @@ def _wanted(stream: IO[bytes], path: Path, wanted: Container[str], width: int) -
         word = _word(stream)
         content = stream.read(4 * width)
         if word is None or len(content) < 4 * width:
-            raise DatasetCorrupt(f"{path}: expected {count:,} words, it breaks off at word {k + 1}; get it anew")
+            raise DatasetCorrupt(f"{path}: expected {count:,} words, it breaks off at word {k + 1}; download it again")
         vector = np.frombuffer(content, "<f4")
         if not np.isfinite(vector).all():
-            raise DatasetCorrupt(f"{path}, word {k + 1}: expected finite numbers, in binary form; get it anew")
+            raise DatasetCorrupt(f"{path}, word {k + 1}: expected finite numbers, in binary form; download it again")
         if word in wanted:
             yield word, vector
     if stream.read(2) not in (b"", b"\n"):
-        raise DatasetCorrupt(f"{path} goes on after {count:,} words; expected word2vec's binary form, get it anew")
+        raise DatasetCorrupt(
+            f"{path} goes on after {count:,} words; expected word2vec's binary form, download it again"
+        )
 
 
 def _word(stream: IO[bytes]) -> str | None:

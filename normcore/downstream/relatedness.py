@@ -15,7 +15,7 @@ from torch.nn import functional
 SCORES = 5  # scores run from 1, unrelated, to 5
 EPOCHS, BATCH = 100, 128  # Keras's defaults of that time; the authors' code does not set them
 SEED = 1234  # of the order of the pairs; every epoch has the same order
-MOST_ROUNDS = 20
+MAX_ROUNDS = 20
 ROUNDING = 1e-6  # relative rounding error of sums in float32
 
 
@@ -41,7 +41,7 @@ def relatedness(train: Pairs, valid: Pairs, test: Pairs) -> Relatedness:
     Training goes in rounds of 100 epochs. It stops at the first round that does not raise Pearson's r on ``valid``; the
     model of the round before is used.
 
-    Deviation: there are at most ``MOST_ROUNDS`` rounds; the authors' code has no limit.
+    Deviation: there are at most ``MAX_ROUNDS`` rounds; the authors' code has no limit.
     """
     from scipy.stats import pearsonr, spearmanr
 
@@ -94,7 +94,7 @@ def _fitted(x: Tensor, labels: np.ndarray, score: Callable[[Tensor], float]) -> 
         adam = torch.optim.Adam([weights])
         best = -1.0
         kept: Tensor = weights.detach().clone()
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             for _ in range(EPOCHS):
                 for rows in torch.split(torch.arange(len(x)), BATCH):
                     adam.zero_grad()

@@ -7,7 +7,7 @@ from typing import Any
 from normcore.figures.figure import THEMES, Figure, Theme
 from normcore.figures.method_curves import Line, method_curves
 
-MOST_TICKS = 12  # up to here, every number of settings has a tick
+MAX_TICKS = 12  # up to here, every number of settings has a tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def budgets(
     drawn = method_curves(lines, theme, title=title, x="settings tried", y=y, target=None, percent=percent)
     most = max((len(curve.points) for curve in curves), default=1)
     layout = drawn["layout"]
-    x = {**layout["xaxis"], "range": [0.7, most + 0.3]} | ({"dtick": 1} if most <= MOST_TICKS else {})
+    x = {**layout["xaxis"], "range": [0.7, most + 0.3]} | ({"dtick": 1} if most <= MAX_TICKS else {})
     values = {name: content for name, content in layout["yaxis"].items() if name != "range"}  # show whole bands
     return {**drawn, "layout": {**layout, "xaxis": x, "yaxis": values, **_marks(flips, theme)}}
 

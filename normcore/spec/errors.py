@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-MOST_ERRORS = 100  # errors that one answer lists
-MOST_LETTERS = 100  # letters of a name in a path
+MAX_ERRORS = 100  # errors that one answer lists
+MAX_LETTERS = 100  # letters of a name in a path
 T = TypeVar("T")
 
 
@@ -18,20 +18,20 @@ class SpecError:
     type: str
 
     def __post_init__(self) -> None:
-        if any(isinstance(step, str) and len(step) > MOST_LETTERS for step in self.loc):
+        if any(isinstance(step, str) and len(step) > MAX_LETTERS for step in self.loc):
             object.__setattr__(self, "loc", tuple(_shortened(step) for step in self.loc))
 
 
 def _shortened(step: str | int) -> str | int:
-    return f"{step[:MOST_LETTERS]}…" if isinstance(step, str) and len(step) > MOST_LETTERS else step
+    return f"{step[:MAX_LETTERS]}…" if isinstance(step, str) and len(step) > MAX_LETTERS else step
 
 
 def first_errors(found: Sequence[T], as_error: Callable[[T], SpecError]) -> list[SpecError]:
     """Convert the first errors with ``as_error``; a last error says how many more there are. Errors that are not listed
     are not converted."""
-    errors = [as_error(one) for one in found[:MOST_ERRORS]]
-    if len(found) > MOST_ERRORS:
-        more = f"too many errors; {len(found) - MOST_ERRORS:,} more errors are not listed"
+    errors = [as_error(one) for one in found[:MAX_ERRORS]]
+    if len(found) > MAX_ERRORS:
+        more = f"too many errors; {len(found) - MAX_ERRORS:,} more errors are not listed"
         errors.append(SpecError((), more, "more"))
     return errors
 

@@ -25,7 +25,7 @@ from normcore.spec.unknown_fields import USUAL_TASK, unknown_field, where_the_ta
 
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """All tasks that ``task.name`` of a spec can name, by name."""
-MOST_EVALUATIONS = 100_000  # evaluations of a run
+MAX_EVALUATIONS = 100_000  # evaluations of a run
 SHORTEST = f'{{"task": {{"name": "{USUAL_TASK}"}}}}'
 
 
@@ -66,17 +66,17 @@ def _validated(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
 
 
 def _check_evaluations(spec: ExperimentSpec) -> None:
-    """Check that a run has at most ``MOST_EVALUATIONS`` evaluations. Stored specs may have more.
+    """Check that a run has at most ``MAX_EVALUATIONS`` evaluations. Stored specs may have more.
 
     Raises:
         InvalidSpec: there would be more evaluations.
     """
     if isinstance(spec, TrainingSpec):
         updates, every = spec.training.max_steps, spec.training.eval_every
-        if updates > MOST_EVALUATIONS * every:
+        if updates > MAX_EVALUATIONS * every:
             wrong = (
                 f"{updates:,} updates with an evaluation every {every:,} are {updates // every:,} evaluations, over"
-                f" {MOST_EVALUATIONS:,}; use {-(-updates // MOST_EVALUATIONS):,} or more"
+                f" {MAX_EVALUATIONS:,}; use {-(-updates // MAX_EVALUATIONS):,} or more"
             )
             raise InvalidSpec([SpecError(("training", "eval_every"), wrong, "evaluations")])
 

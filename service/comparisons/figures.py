@@ -19,8 +19,8 @@ from service.statistics.times import TimeUnit
 OF_ALL_BOARDS = ("profiles",)
 OF_BOARDS = ("curves", "intervals")
 OF_COMPARISONS = ("curves", "differences", "speedups", "survival")
-MOST_LINES = 8
-MOST_POINTS = 400  # of a line
+MAX_LINES = 8
+MAX_POINTS = 400  # of a line
 AXES: Mapping[TimeUnit, str] = {"steps": "training steps", "seconds": "training seconds"}
 
 
@@ -53,7 +53,7 @@ def of_all_boards(overall: Overall, theme: Theme) -> Figure:
 def drawn(board: Leaderboard) -> list[Entry]:
     """Choose the measured entries whose curves are drawn: the best ones within the budget, eight at most."""
     measured = [entry for entry in board.entries if entry.source == "measured" and not entry.over_budget]
-    return measured[:MOST_LINES]
+    return measured[:MAX_LINES]
 
 
 def curves(curved: Sequence[Curved], metric: str, target: float | None, by: TimeUnit, theme: Theme) -> Figure:
@@ -100,7 +100,7 @@ def _line(entry: Curved, by: TimeUnit) -> Line:
     )
 
 
-def thinned(curve: Curve, end: int | None = None, most: int = MOST_POINTS) -> list[int]:
+def thinned(curve: Curve, end: int | None = None, most: int = MAX_POINTS) -> list[int]:
     """Choose the points of a curve that are shown, by index: evenly spread, with the first and the last point.
 
     Args:

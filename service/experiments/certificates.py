@@ -82,7 +82,7 @@ def stored(timing: Timing, certificate: Certificate) -> Mapping[str, object]:
 def _reason(found: statistics.Certificate, moved: bool) -> str | None:
     if moved:
         return "the run continued on another machine"
-    if found.kernel_ratio > statistics.MOST_KERNEL_RATIO:
+    if found.kernel_ratio > statistics.MAX_KERNEL_RATIO:
         return f"the reference kernel took {found.kernel_ratio:.2f} times as long as on this machine when it is quiet"
     if found.contended:
         return f"{found.slow_share:.0%} of its windows between evaluations took far longer than the others"

@@ -26,7 +26,7 @@ from service.experiments.tables import Run
 CURVES = "curves"
 FOLDER, SUFFIX = "figures/", ".json"
 MAX_POINTS = 500  # of a curve
-MOST_SEEDS = 12  # seeds that are drawn
+MAX_SEEDS = 12  # seeds that are drawn
 MAX_SEED_POINTS = 400  # of each seed's curve
 
 
@@ -58,7 +58,7 @@ def of_seeds(session: Session, experiment: ExperimentOut, theme: Theme) -> Figur
             _line(f"seed {seed.seed}", seed.points, run=seed.run_id, series=found.series, attempt=seed.attempt),
             diverged=seed.run_id in diverged,
         )
-        for seed in found.seeds[:MOST_SEEDS]
+        for seed in found.seeds[:MAX_SEEDS]
     ]
     mean = _line("mean", found.mean, mean=True) if len(found.seeds) > 1 else None
     return drawn(

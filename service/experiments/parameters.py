@@ -29,7 +29,7 @@ def _no_experiments_id(run_id: str) -> str:
     return run_id
 
 
-MOST_SERIES = 50
+MAX_SERIES = 50
 NO_NUL = r"^[^\x00]*$"
 ETAG = '"6f3a1c0e9b2d4857"'
 
@@ -88,7 +88,7 @@ Labels = Annotated[
 Series = Annotated[
     list[Annotated[str, Field(pattern=NO_NUL)]],
     Query(
-        max_length=MOST_SERIES,
+        max_length=MAX_SERIES,
         description="Names of series; all of them if omitted.",
         examples=[["valid.accuracy"]],
     ),

@@ -91,7 +91,7 @@ class RunOut(BaseModel):
     state: State
     attempt: int
     resumed_from_step: int | None = Field(
-        description="Step of the checkpoint from which this attempt resumed; null if it began anew, or has not begun."
+        description="Step of the checkpoint from which this attempt resumed; null without one, or before it began."
     )
     outcome: Outcome | None
     progress: ProgressOut

@@ -15,7 +15,7 @@ from service.http.sizes import check_size
 
 YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml")  # RFC 9512 and its old names
 JSON = "application/json"
-MOST_NAMED = 100  # numbers that are not finite, each with an error
+MAX_NAMED = 100  # numbers that are not finite, each with an error
 MAX_YAML_BYTES = 32 * 1024  # reading it takes 10 us a byte
 SMALL_BYTES = 4096  # of JSON, read in less time than a thread takes to start
 A_SPEC = f"a spec is an object, as {SHORTEST}"
@@ -71,7 +71,7 @@ def _read(body: bytes, declared: str, expected: str) -> Any:
 def _check_numbers(written: Any) -> None:
     wrong = [
         SpecError(loc, f"{json.dumps(number)} is not a finite number; give a finite number", "finite_number")
-        for loc, number in islice(not_json(written), MOST_NAMED)
+        for loc, number in islice(not_json(written), MAX_NAMED)
     ]
     if wrong:
         raise Invalid(wrong)

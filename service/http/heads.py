@@ -13,10 +13,10 @@ from normcore.spec.messages import quoted
 from service.errors import BadRequest, Invalid, ServiceError
 from service.http.problems import problem
 
-MOST_PATH = 2_000  # characters of an address without its query
-MOST_PARAMETERS = 100
-MOST_VALUE = 16 * 1024  # characters of a parameter or a header: the event id of 1,000 runs has 14,000
-MOST_HEADERS = 100
+MAX_PATH = 2_000  # characters of an address without its query
+MAX_PARAMETERS = 100
+MAX_VALUE = 16 * 1024  # characters of a parameter or a header: the event id of 1,000 runs has 14,000
+MAX_HEADERS = 100
 
 
 class BoundHeads:
@@ -37,16 +37,16 @@ def _refusal(scope: Scope) -> ServiceError | None:
     query: bytes = scope["query_string"]
     if "\0" in scope["path"] or b"%00" in query:
         return BadRequest("the address holds a NUL character; no name here contains one")
-    if len(scope["path"]) > MOST_PATH:
-        return BadRequest(f"the address has over {MOST_PATH:,} characters; no address of this service is that long")
-    if len(scope["headers"]) > MOST_HEADERS:
-        return BadRequest(f"the request has over {MOST_HEADERS} headers; send fewer")
+    if len(scope["path"]) > MAX_PATH:
+        return BadRequest(f"the address has over {MAX_PATH:,} characters; no address of this service is that long")
+    if len(scope["headers"]) > MAX_HEADERS:
+        return BadRequest(f"the request has over {MAX_HEADERS} headers; send fewer")
     for name, value in scope["headers"]:
-        if len(name) + len(value) > MOST_VALUE:
-            return BadRequest(f"the header {_shown(name)} has over {MOST_VALUE:,} characters; shorten it")
-    if query.count(b"&") >= MOST_PARAMETERS:
+        if len(name) + len(value) > MAX_VALUE:
+            return BadRequest(f"the header {_shown(name)} has over {MAX_VALUE:,} characters; shorten it")
+    if query.count(b"&") >= MAX_PARAMETERS:
         return Invalid([_too_many(query)])
-    if len(query) > MOST_VALUE:
+    if len(query) > MAX_VALUE:
         errors = list(_too_long(query))
         return Invalid(errors) if errors else None
     return None
@@ -54,16 +54,16 @@ def _refusal(scope: Scope) -> ServiceError | None:
 
 def _too_many(query: bytes) -> SpecError:
     """Build the error for too many parameters. It names the most frequent of the first parameters."""
-    first = query.split(b"&", MOST_PARAMETERS)[:MOST_PARAMETERS]
+    first = query.split(b"&", MAX_PARAMETERS)[:MAX_PARAMETERS]
     [(name, _)] = Counter(part.partition(b"=")[0] for part in first).most_common(1)
-    wrong = f"an address may have {MOST_PARAMETERS} parameters, and this has {query.count(b'&') + 1:,}; give fewer"
+    wrong = f"an address may have {MAX_PARAMETERS} parameters, and this has {query.count(b'&') + 1:,}; give fewer"
     return SpecError((_name(name),), wrong, "too_many")
 
 
 def _too_long(query: bytes) -> Iterator[SpecError]:
     for part in query.split(b"&"):
-        if len(part) > MOST_VALUE:
-            wrong = f"the parameter has over {MOST_VALUE:,} characters; shorten it"
+        if len(part) > MAX_VALUE:
+            wrong = f"the parameter has over {MAX_VALUE:,} characters; shorten it"
             yield SpecError((_name(part.partition(b"=")[0]),), wrong, "too_long")
 
 

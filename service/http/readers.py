@@ -11,7 +11,7 @@ from anyio.lowlevel import RunVar
 
 T = TypeVar("T")
 
-MOST_AT_ONCE = 2  # more would not be faster, since Python code of one process runs one thread at a time
+MAX_AT_ONCE = 2  # more would not be faster, since Python code of one process runs one thread at a time
 _LIMITER: RunVar[CapacityLimiter] = RunVar("readers")
 
 
@@ -20,6 +20,6 @@ async def in_reader(read: Callable[..., T], *arguments: object) -> T:
     try:
         limiter = _LIMITER.get()
     except LookupError:
-        limiter = CapacityLimiter(MOST_AT_ONCE)
+        limiter = CapacityLimiter(MAX_AT_ONCE)
         _LIMITER.set(limiter)
     return await anyio.to_thread.run_sync(read, *arguments, limiter=limiter)

@@ -8,7 +8,7 @@ from typing import Literal
 
 FENCE = 3.0  # a number beyond the quartiles by over 3 times their distance gets an arrow at the edge
 MARGIN = 0.06  # share of the range, added on both sides
-MOST_TICKS = 5
+MAX_TICKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def logarithmic(numbers: Sequence[float], text: Callable[[float], str]) -> Axis:
     """Logarithmic axis of ratios. It always has room for 1, and its ticks are powers of 2."""
     shown = [number for number in (*numbers, 1.0) if number > 0]
     low, high = math.log2(min(shown)) - 0.15, math.log2(max(shown)) + 0.15
-    step = max(1, math.ceil((high - low) / (MOST_TICKS + 1)))
+    step = max(1, math.ceil((high - low) / (MAX_TICKS + 1)))
     powers = [2.0**power for power in range(math.ceil(low), math.floor(high) + 1) if power % step == 0]
     axis = Axis(2.0**low, 2.0**high, scale=math.log2)
     return Axis(axis.low, axis.high, [Tick(axis.at(number), text(number)) for number in powers], math.log2)
@@ -78,7 +78,7 @@ def _fences(means: Sequence[float]) -> tuple[float, float]:
 
 def _round_numbers(low: float, high: float) -> list[float]:
     """Numbers for ticks between ``low`` and ``high``: multiples of 1, 2 or 5 times a power of ten."""
-    size = 10.0 ** math.floor(math.log10((high - low) / MOST_TICKS))
-    step = next(size * times for times in (1, 2, 5, 10, 20) if (high - low) / (size * times) <= MOST_TICKS)
+    size = 10.0 ** math.floor(math.log10((high - low) / MAX_TICKS))
+    step = next(size * times for times in (1, 2, 5, 10, 20) if (high - low) / (size * times) <= MAX_TICKS)
     first = math.ceil(low / step)
     return [round(k * step, 12) for k in range(first, math.floor(high / step) + 1)]

@@ -18,7 +18,7 @@ from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.experiments import parameters, queries, stream
 from service.experiments import routes as experiments
-from service.experiments.figures import MOST_SEEDS
+from service.experiments.figures import MAX_SEEDS
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import ExperimentOut, HistoryEntry, RunOut
 from service.experiments.seed_curves import SeedCurves, seed_curves
@@ -32,8 +32,8 @@ from service.pages.routing import PageRouter
 from service.statistics.values import Limits, Value, value
 from service.workload.backlog import Backlog, backlogs
 
-MOST_ROWS = 20  # of the table of curves
-MOST_WRITTEN = 200  # characters of an error in the answer
+MAX_ROWS = 20  # of the table of curves
+MAX_WRITTEN = 200  # characters of an error in the answer
 
 router = PageRouter(prefix="/experiments/{experiment_id}")
 
@@ -134,7 +134,7 @@ def _page(
         board=board_address(experiment),
         latest=latest(curves),
         table=curve_table(curves),
-        drawn=MOST_SEEDS,
+        drawn=MAX_SEEDS,
         measured=curves is None or any(seed.points for seed in curves.seeds),
         departures=told_departures(spec),
         yaml=yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True),
@@ -155,7 +155,7 @@ def answer(experiment: ExperimentOut, backlog: Backlog | None) -> Answer:
     if experiment.state == "failed":
         first = next(run for run in runs if run.state == "failed")
         said = (first.error or "").strip().partition("\n")[0]
-        text = f"{states['failed']} of {formats.count(len(runs), 'seed')} failed: {said[:MOST_WRITTEN]}"
+        text = f"{states['failed']} of {formats.count(len(runs), 'seed')} failed: {said[:MAX_WRITTEN]}"
         return Answer(text, "bad", _facts_of(experiment))
     if experiment.state == "cancelled":
         text = f"Cancelled: {states['succeeded']} of {formats.count(len(runs), 'seed')} had ended before."
@@ -263,14 +263,14 @@ def curve_table(curves: SeedCurves | None) -> CurveTable:
     """Table of the drawn curves, at some of the steps that have values, evenly spread."""
     if curves is None:
         return CurveTable()
-    shown = curves.seeds[:MOST_SEEDS]
+    shown = curves.seeds[:MAX_SEEDS]
     columns = {f"seed {seed.seed}": {point.step: point.value for point in seed.points} for seed in shown}
     if len(curves.seeds) > 1:
         columns["mean"] = {point.step: point.value for point in curves.mean}
     steps = sorted({step for column in columns.values() for step in column})
     rows = [
         (step, [formats.value(column.get(step), curves.metric) for column in columns.values()])
-        for step in spread(steps, MOST_ROWS)
+        for step in spread(steps, MAX_ROWS)
     ]
     return CurveTable(list(columns), rows)
 

@@ -9,7 +9,7 @@ Facts = list[tuple[str, list[tuple[str, str]]]]
 """Name of each fact, and its values. Each value comes with a text that names its seeds, empty for all seeds."""
 
 FIRST = ("host", "device", "cpu", "gpu", "threads", "kernel", "torch", "normbench", "git", "python")
-MOST_NAMED = 5  # seeds that are named; more seeds are counted
+MAX_NAMED = 5  # seeds that are named; more seeds are counted
 
 
 def facts(runs: Sequence[RunOut]) -> Facts:
@@ -38,6 +38,6 @@ def _grouped(values: Mapping[int, str], of: int) -> list[tuple[str, str]]:
 
 
 def _named(seeds: Sequence[int]) -> str:
-    if len(seeds) > MOST_NAMED:
+    if len(seeds) > MAX_NAMED:
         return f"{len(seeds)} seeds"
     return f"seed{'s' if len(seeds) > 1 else ''} {listed([str(seed) for seed in seeds])}"

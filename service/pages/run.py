@@ -18,7 +18,7 @@ from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
 from service.http.dependencies import Parts, PartsDep
 from service.pages import formats
-from service.pages.experiment import MOST_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
+from service.pages.experiment import MAX_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
 from service.pages.facts import facts
 from service.pages.rendering import html, kept
 from service.pages.routing import PageRouter
@@ -173,7 +173,7 @@ def table(measured: MeasurementsOut) -> CurveTable:
             step,
             [formats.value(own.get(step), metric) for own, metric in zip(columns.values(), metrics, strict=True)],
         )
-        for step in spread(steps, MOST_ROWS)
+        for step in spread(steps, MAX_ROWS)
     ]
     return CurveTable(list(columns), rows)
 

@@ -40,7 +40,7 @@ router = PageRouter()
 
 PARTS = ("task", "norm", "model", "training")  # the order of a spec's parts in YAML
 NOT_ASKED = ("spec_version", "kind")  # fields of a resolved spec that follow from its other fields
-MOST_SEEDS = 100  # that a link may ask for
+MAX_SEEDS = 100  # that a link may ask for
 SENT_BEFORE = "this form was sent before, with another spec; send it again to submit this spec too"
 
 
@@ -53,7 +53,7 @@ def get_submit(
     method: Annotated[str | None, Query()] = None,
     cell: Annotated[str | None, Query()] = None,
     source: Annotated[str | None, Query(alias="from")] = None,
-    seeds: Annotated[int | None, Query(ge=1, le=MOST_SEEDS)] = None,
+    seeds: Annotated[int | None, Query(ge=1, le=MAX_SEEDS)] = None,
 ) -> Response:
     """Page that submits an experiment, with its cost."""
     check_known("task", task, TASKS)

@@ -10,7 +10,7 @@ from service.statistics.spread import check_times
 
 KNOWN_FROM = 5  # earlier medians of a host that are needed to tell its quiet time
 WINDOWS_FROM = 5  # windows between evaluations that the share of slow windows needs
-MOST_KERNEL_RATIO, MOST_SLOW_SHARE = 1.10, 0.10
+MAX_KERNEL_RATIO, MAX_SLOW_SHARE = 1.10, 0.10
 SLOW = 1.25  # a slow window takes more than this times the median window
 
 
@@ -54,7 +54,7 @@ def certificate(
     if not quiet:
         raise ValueError("the reference kernel took no time (0 s), so there is no ratio to it")
     ratio, slow = max(first, last) / quiet, _slow_share(windows[1:])
-    contended = ratio > MOST_KERNEL_RATIO or (slow is not None and slow > MOST_SLOW_SHARE)
+    contended = ratio > MAX_KERNEL_RATIO or (slow is not None and slow > MAX_SLOW_SHARE)
     return Certificate(first, last, quiet, ratio, slow, contended)
 
 

@@ -21,7 +21,7 @@ from service.leaderboards.ranked_board import Row
 from service.queue import Notification
 from service.statistics.anytime import undecided
 from service.sweeps.reuse import measured
-from service.sweeps.spec import MOST_SEEDS, OF_ALL_CELLS
+from service.sweeps.spec import MAX_SEEDS, OF_ALL_CELLS
 from service.sweeps.submission import notification
 from service.sweeps.tables import Sweep, SweepCell
 
@@ -72,7 +72,7 @@ def _complete(session: Session, sweep: Sweep) -> Cells:
 def _wanting(session: Session, cells: Cells) -> Cells:
     """Cells that need another seed: their order is open, and they may have more seeds."""
     values = _values(session, cells)
-    return [cell for k in undecided(values) if len((cell := cells[k]).seeds) < MOST_SEEDS]
+    return [cell for k in undecided(values) if len((cell := cells[k]).seeds) < MAX_SEEDS]
 
 
 def _values(session: Session, cells: Cells) -> list[dict[int, float]]:

@@ -16,9 +16,9 @@ from service.errors import Invalid
 from service.experiments import memory, validation
 from service.sweeps.spec import WrittenSweep
 
-MOST_ERRORS = 1000  # errors of all cells, after which no other cell is checked
-MOST_OF_ONE = 50  # errors of one cell, after which no other cell is checked
-MOST_LETTERS = 200  # letters of a cell's name
+MAX_ERRORS = 1000  # errors of all cells, after which no other cell is checked
+MAX_OF_ONE = 50  # errors of one cell, after which no other cell is checked
+MAX_LETTERS = 200  # letters of a cell's name
 TRIES = 100  # tries for each wanted draw, until it is clear that there are no more different draws
 
 Values = Mapping[str, Any]  # by dotted path
@@ -46,7 +46,7 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
             found.append(Cell(values, spec, spec.fingerprint()))
         except Invalid as refusal:
             refused.append(Refused(values, refusal.errors))
-            if len(refusal.errors) > MOST_OF_ONE or sum(len(cell.errors) for cell in refused) > MOST_ERRORS:
+            if len(refusal.errors) > MAX_OF_ONE or sum(len(cell.errors) for cell in refused) > MAX_ERRORS:
                 break
     if refused:
         raise Invalid(_errors(written, refused, len(found) + len(refused), len(all_values)))
@@ -64,8 +64,8 @@ class Refused(NamedTuple):
 
 def name_of(values: Values) -> str:
     """Name of a cell: its fields and values, as ``norm.gain_init=0.1, norm.method="layer_norm"``."""
-    name = ", ".join(f"{path}={brief(value, MOST_LETTERS)}" for path, value in values.items())
-    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"
+    name = ", ".join(f"{path}={brief(value, MAX_LETTERS)}" for path, value in values.items())
+    return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…"
 
 
 def _named(error: SpecError, written: WrittenSweep, values: Values) -> SpecError:
@@ -143,7 +143,7 @@ def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ())
     if len(above) == 1:  # the check of the spec refuses the part
         return part
     wrong = (
-        f"{'.'.join(above)} is {brief(part, MOST_LETTERS)}, which has no field {quoted('.'.join(path))}; leave that out"
+        f"{'.'.join(above)} is {brief(part, MAX_LETTERS)}, which has no field {quoted('.'.join(path))}; leave that out"
     )
     raise Invalid([SpecError((*above, *path), wrong, "unknown_field")])
 

@@ -12,7 +12,7 @@ from service.sweeps.expansion import Cell
 from service.sweeps.spec import WrittenSweep
 from service.sweeps.submission import plans
 
-MOST_BASES = 3  # measurements that an estimate names
+MAX_BASES = 3  # measurements that an estimate names
 
 
 def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> schemas.SweepPlan:
@@ -46,5 +46,5 @@ def _total(of_cells: Sequence[tuple[float | None, int]]) -> float | None:
 
 
 def _listed(bases: Sequence[str]) -> str | None:
-    more = [f"{len(bases) - MOST_BASES:,} more"] if len(bases) > MOST_BASES else []
-    return "; ".join([*bases[:MOST_BASES], *more]) or None
+    more = [f"{len(bases) - MAX_BASES:,} more"] if len(bases) > MAX_BASES else []
+    return "; ".join([*bases[:MAX_BASES], *more]) or None

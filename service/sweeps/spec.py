@@ -22,7 +22,7 @@ MAX_CELLS = 1_000
 MAX_RUNS = 10_000
 MAX_ADAPTIVE_CELLS = 32  # every pair of cells is compared after each step
 FIRST_SEEDS = 3  # seeds with which each cell of an adaptive sweep begins
-MOST_SEEDS = 20
+MAX_SEEDS = 20
 NO_FIELD = "a field's name is text, as norm.eps; put the name into quotes"
 OF_ALL_CELLS = ("seeds", "device", "priority", "labels")
 
@@ -91,7 +91,7 @@ class WrittenSweep(_Written):
     adaptive: bool = Field(
         False,
         description=f"Begin with {FIRST_SEEDS} seeds, and give another one only to cells whose order is still open,"
-        f" up to {MOST_SEEDS}.",
+        f" up to {MAX_SEEDS}.",
     )
 
     @property
@@ -114,7 +114,7 @@ class WrittenSweep(_Written):
 
     @property
     def most_runs(self) -> int:
-        return self.n_cells * (MOST_SEEDS if self.adaptive else len(self.seeds))
+        return self.n_cells * (MAX_SEEDS if self.adaptive else len(self.seeds))
 
 
 def read(body: Any) -> WrittenSweep:

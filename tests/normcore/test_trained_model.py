@@ -100,7 +100,7 @@ def test_a_weight_with_one_bit_flipped_is_refused(content: bytes) -> None:
     assert len(weights) >= 4
     flipped = bytearray(content)
     flipped[content.index(weights) + 1] ^= 1
-    with pytest.raises(ValueError, match=r"whose archive/data/0 differs from its checksum; copy model\.pt anew"):
+    with pytest.raises(ValueError, match=r"whose archive/data/0 differs from its checksum; copy model\.pt again"):
         load(bytes(flipped), None)
 
 

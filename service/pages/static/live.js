@@ -98,7 +98,7 @@ function append({ run_id: run, attempt, step, values }) {
   redraw();
 }
 
-/** An attempt that goes on from a checkpoint takes over at once, one that begins anew with its first measurement. */
+/** An attempt that goes on from a checkpoint takes over at once, one that begins at the first step with its first measurement. */
 function follow({ id, attempt, resumed_from_step: from }) {
   origins.set(id, from);
   if (from !== null) takeOver(id, attempt);

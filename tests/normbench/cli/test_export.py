@@ -78,7 +78,7 @@ def test_all_boards_together_have_a_row_for_each_method(api: str, db: Database) 
 
 @pytest.mark.parametrize("size", [2, 200])
 def test_sweeps_of_all_pages_are_one_file(api: str, db: Database, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(request_parts, "MOST_ON_A_PAGE", size)
+    monkeypatch.setattr(request_parts, "MAX_ON_A_PAGE", size)
     known = [stored(db, posted({"norm.method": ["none"]}, spec={**SPEC, "seeds": [k]})) for k in range(3)][::-1]
     assert [row["id"] for row in rows_of(normbench("export", "sweeps"))] == known
     assert [sweep["id"] for sweep in from_json("export", "sweeps")] == known
@@ -127,7 +127,7 @@ def test_measurements_have_a_row_for_each_value(api: str, db: Database) -> None:
 def test_experiments_of_all_pages_are_one_file(
     api: str, db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(request_parts, "MOST_ON_A_PAGE", size)
+    monkeypatch.setattr(request_parts, "MAX_ON_A_PAGE", size)
     known = [submitted(db, labels={"note": 'a "b", c', "team": "x"}).id for _ in range(5)][::-1]
     submitted(db, "none")
     arguments = ("export", "experiments", "--label", "team:x", "--method", "layer_norm")

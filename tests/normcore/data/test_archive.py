@@ -102,7 +102,7 @@ def flipped(content: bytes, place: int) -> bytes:
 def test_truncated_tar_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "all.tar.gz"
     path.write_bytes(content)
-    with pytest.raises(DatasetCorrupt, match=rf"all\.tar\.gz cannot be read: .*({message}).*; get it anew"):
+    with pytest.raises(DatasetCorrupt, match=rf"all\.tar\.gz cannot be read: .*({message}).*; download it again"):
         list(files_of_tar(path, ".txt"))
 
 

@@ -33,5 +33,5 @@ def test_sentences_are_those_of_the_book() -> None:
 @pytest.mark.parametrize("line", ["*** START", "*** END"])
 def test_file_without_start_and_end_marks_is_refused(line: str) -> None:
     cut = "\n".join(own for own in BOOK.splitlines() if not own.startswith(line))
-    with pytest.raises(DatasetCorrupt, match=r"nothing\.txt: expected a line \*\*\* START OF TH.*; get it anew"):
+    with pytest.raises(DatasetCorrupt, match=r"nothing\.txt: expected a line \*\*\* START OF TH.*; download it again"):
         sentences(cut, "nothing.txt")

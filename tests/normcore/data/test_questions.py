@@ -65,9 +65,9 @@ def test_question_of_the_archive_is_parsed() -> None:
             "line 11: expected an entity such as @entity7:Ada, received '@entity02:Bob'",
         ),
         (("@entity2:Bob", "@entity\u0662:Bob"), "line 11: expected an entity such as @entity7:Ada"),
-        (("\n@entity1:Ada", "\n\n@entity1:Ada"), "received 6 parts; get the archive anew"),
+        (("\n@entity1:Ada", "\n\n@entity1:Ada"), "received 6 parts; download the archive again"),
         (("@placeholder", "someone"), "line 5: the question has no @placeholder"),
-        (("\n\n@entity0:CNN", "\n@entity0:CNN"), "received 4 parts; get the archive anew"),
+        (("\n\n@entity0:CNN", "\n@entity0:CNN"), "received 4 parts; download the archive again"),
     ],
 )
 def test_error_in_a_question_is_named(change: tuple[str, str], message: str) -> None:
@@ -151,7 +151,11 @@ def test_the_official_archive_is_read_by_split(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("cnn/questions/training/1.question", b"\xff\xfe", r"cnn.tgz: .*1.question is no UTF-8; get the archive anew"),
+        (
+            "cnn/questions/training/1.question",
+            b"\xff\xfe",
+            r"cnn.tgz: .*1.question is no UTF-8; download the archive again",
+        ),
         ("cnn/questions/dev/1.question", LONG, "dev/1.question is in none of the folders training, validation, test"),
         ("cnn/questions/test/1.question", b"nothing", r"cnn.tgz: cnn/questions/test/1.question: expected an address"),
     ],
@@ -179,7 +183,7 @@ def test_numbered_lines_that_end_within_a_text_are_named() -> None:
 def test_an_archive_that_is_cut_short_is_named(tmp_path: Path) -> None:
     path = archive(tmp_path, {f"cnn/questions/training/{k}.question": LONG for k in range(500)})
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(DatasetCorrupt, match=r"cnn\.tgz cannot be read: .*; get it anew"):
+    with pytest.raises(DatasetCorrupt, match=r"cnn\.tgz cannot be read: .*; download it again"):
         questions.load("cnn_questions", tmp_path)
 
 

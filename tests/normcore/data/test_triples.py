@@ -46,10 +46,14 @@ def test_missing_and_unusable_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetMissing, match=r"books_large_p1\.txt is not in .*bookcorpus"):
         triples.load("bookcorpus", tmp_path, 10)
     folder = book_corpus(tmp_path, [], [])
-    with pytest.raises(DatasetCorrupt, match="bookcorpus has too few sentences of fewer than 30 words; get it anew"):
+    with pytest.raises(
+        DatasetCorrupt, match="bookcorpus has too few sentences of fewer than 30 words; download it again"
+    ):
         triples.load("bookcorpus", folder, 10)
     (folder / "bookcorpus" / "books_large_p1.txt").write_text("\n".join(numbered(3)))
-    with pytest.raises(DatasetCorrupt, match="bookcorpus has too few sentences of fewer than 30 words; get it anew"):
+    with pytest.raises(
+        DatasetCorrupt, match="bookcorpus has too few sentences of fewer than 30 words; download it again"
+    ):
         triples.load("bookcorpus", folder, 10)
     for end in (b"\n", b""):
         (folder / "bookcorpus" / "books_large_p2.txt").write_bytes(b"fine\n\xff" + end)

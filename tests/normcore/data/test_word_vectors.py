@@ -30,7 +30,7 @@ def test_a_file_may_be_gzipped_as_google_gives_it_out(tmp_path: Path) -> None:
     packed.write_bytes(gzip.compress(plain.read_bytes()))
     assert read(packed, {"New_York"}, 2)["New_York"].tolist() == [0, 7]
     packed.write_bytes(packed.read_bytes()[:-12])
-    with pytest.raises(DatasetCorrupt, match=r"v\.bin\.gz cannot be read: .*; get it anew"):
+    with pytest.raises(DatasetCorrupt, match=r"v\.bin\.gz cannot be read: .*; download it again"):
         read(packed, {"New_York"}, 2)
 
 
@@ -44,7 +44,7 @@ def test_wrong_header_is_refused(tmp_path: Path, head: bytes) -> None:
 def test_truncated_file_is_refused(tmp_path: Path, cut: int, word: int) -> None:
     path = written(tmp_path / "v.bin", b"")
     path.write_bytes(path.read_bytes()[:-cut])
-    with pytest.raises(DatasetCorrupt, match=f"expected 3 words, it breaks off at word {word}; get it anew"):
+    with pytest.raises(DatasetCorrupt, match=f"expected 3 words, it breaks off at word {word}; download it again"):
         read(path, VECTORS, 2)
 
 

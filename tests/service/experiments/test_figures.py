@@ -13,7 +13,7 @@ from normcore.figures.figure import THEMES
 from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import lifecycle
-from service.experiments.figures import MAX_POINTS, MOST_SEEDS
+from service.experiments.figures import MAX_POINTS, MAX_SEEDS
 from service.settings import Settings
 from tests.service.http_calls import is_problem
 from tests.service.sample_runs import (
@@ -207,14 +207,14 @@ def test_a_line_says_which_attempt_measured_its_end(client: TestClient, db: Data
 
 @SQLITE
 def test_the_first_of_many_seeds_are_drawn_and_the_mean_has_all(client: TestClient, db: Database) -> None:
-    experiment = submitted(db, seeds=range(MOST_SEEDS + 1))
-    for k in range(MOST_SEEDS + 1):
+    experiment = submitted(db, seeds=range(MAX_SEEDS + 1))
+    for k in range(MAX_SEEDS + 1):
         lease = claimed(db).lease
         begun(db, lease)
-        recorded(db, lease, measured(5, valid__accuracy=1.0 if k == MOST_SEEDS else 0.0))
+        recorded(db, lease, measured(5, valid__accuracy=1.0 if k == MAX_SEEDS else 0.0))
     lines = drawn(of_seeds(client, experiment.id))
-    assert len(lines) == MOST_SEEDS + 1
-    assert lines["mean"] == [[5, float(f"{1 / (MOST_SEEDS + 1):.5g}")]]
+    assert len(lines) == MAX_SEEDS + 1
+    assert lines["mean"] == [[5, float(f"{1 / (MAX_SEEDS + 1):.5g}")]]
 
 
 @SQLITE

@@ -113,7 +113,7 @@ def test_an_attempt_says_where_it_went_on_from_once_it_has_begun(client: TestCli
     lease = claimed(db).lease
     assert shown() == (2, None), "it is claimed, and has not begun"
     begun(db, lease)
-    assert shown() == (2, None), "it began anew"
+    assert shown() == (2, None), "it began at the first step"
     released(db, lease)
     begun(db, claimed(db).lease, 20, resumed_from=20)
     assert shown() == (3, 20)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from service.http.heads import MOST_HEADERS, MOST_PARAMETERS, MOST_PATH, MOST_VALUE
+from service.http.heads import MAX_HEADERS, MAX_PARAMETERS, MAX_PATH, MAX_VALUE
 
 Pair = tuple[str, str | int | float | bool | None]  # as the client's parameters are typed
 
@@ -13,9 +13,9 @@ Pair = tuple[str, str | int | float | bool | None]  # as the client's parameters
 def test_a_request_with_more_parameters_than_the_limit_is_refused(shared_client: TestClient) -> None:
     known: list[Pair] = [("label", "a:b"), ("unknown", "1")]
     again: Pair = ("label", "a:b")
-    answer = shared_client.get("/v1/experiments", params=[*known, *[again] * (MOST_PARAMETERS - 2)])
+    answer = shared_client.get("/v1/experiments", params=[*known, *[again] * (MAX_PARAMETERS - 2)])
     assert [error["loc"] for error in answer.json()["errors"]] == [["unknown"]]
-    answer = shared_client.get("/v1/experiments", params=[*known, *[again] * (MOST_PARAMETERS - 1)])
+    answer = shared_client.get("/v1/experiments", params=[*known, *[again] * (MAX_PARAMETERS - 1)])
     assert answer.status_code == 422
     [error] = answer.json()["errors"]
     assert (error["loc"], error["type"]) == (["label"], "too_many")
@@ -42,15 +42,15 @@ def test_a_label_filter_may_be_as_long_as_a_label_of_an_experiment(
 
 
 def test_a_parameter_that_is_too_long_is_named(shared_client: TestClient) -> None:
-    answer = shared_client.get("/v1/experiments", params={"limit": "1", "sweep": MOST_VALUE * "x"})
+    answer = shared_client.get("/v1/experiments", params={"limit": "1", "sweep": MAX_VALUE * "x"})
     assert answer.status_code == 422
     assert [(error["loc"], error["type"]) for error in answer.json()["errors"]] == [(["sweep"], "too_long")]
 
 
 TOO_LONG: dict[str, dict[str, Any]] = {
-    "an address": {"url": "/v1/runs/" + MOST_PATH * "x"},
-    "a header": {"url": "/v1/runs", "headers": {"Accept": MOST_VALUE * "x"}},
-    "headers": {"url": "/v1/runs", "headers": {f"X-{k}": "1" for k in range(MOST_HEADERS)}},
+    "an address": {"url": "/v1/runs/" + MAX_PATH * "x"},
+    "a header": {"url": "/v1/runs", "headers": {"Accept": MAX_VALUE * "x"}},
+    "headers": {"url": "/v1/runs", "headers": {f"X-{k}": "1" for k in range(MAX_HEADERS)}},
 }
 
 
