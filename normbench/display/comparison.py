@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from normbench.answers import Comparison
-from normbench.display.numbers import bounds, interval
+from normbench.display.numbers import bounds, interval, rank
 from normbench.display.table import Column, Table
 
 NOTE = (
@@ -89,11 +89,8 @@ def _others(found: Comparison) -> list[str]:
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:
-    """Rank of an entry among the entries compared, with the interval of the true rank; None if it is over budget."""
-    if entry["rank"] is None or entry["rank_ci"] is None:
-        return None
-    low, high = entry["rank_ci"]
-    return f"{entry['rank']} [{low}, {high}]" if low < high else f"{entry['rank']}"
+    """Rank of an entry among the entries compared; None if it is over budget."""
+    return None if entry["rank"] is None or entry["rank_ci"] is None else rank(entry["rank"], entry["rank_ci"])
 
 
 def _value(entry: Mapping[str, Any]) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Leaderboard
-from normbench.display.numbers import interval, short_fingerprints
+from normbench.display.numbers import interval, rank, short_fingerprints
 from normbench.display.table import Column, Table
 
 
@@ -112,11 +112,10 @@ def _contended_note(board: Leaderboard) -> str | None:
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:
-    """Rank of an entry, with the interval of its true rank if that holds more than one rank; None if it has no rank."""
+    """Rank of an entry; None if it has no rank."""
     if entry["rank"] is None or entry.get("too_few_seeds"):
         return None
-    low, high = entry["rank_ci"] or (entry["rank"], entry["rank"])
-    return f"{entry['rank']} [{low}, {high}]" if low < high else f"{entry['rank']}"
+    return rank(entry["rank"], entry["rank_ci"] or (entry["rank"], entry["rank"]))
 
 
 def _source(entry: Mapping[str, Any]) -> str | None:

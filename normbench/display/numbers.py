@@ -23,6 +23,12 @@ def bounds(ci95: Sequence[float] | None) -> str:
     return f" [{first}, {last}]"
 
 
+def rank(number: int, limits: Sequence[int]) -> str:
+    """Text of a rank, with the interval of the true rank if that holds more than one rank."""
+    low, high = limits
+    return f"{number} [{low}, {high}]" if low < high else f"{number}"
+
+
 def duration(seconds: float) -> str:
     """Text of a time in its two largest units: 14 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 10:
