@@ -13,7 +13,7 @@ KEPT = 2  # if the newest is torn, the run resumes from the one before
 @dataclass(frozen=True, slots=True)
 class Past:
     """Earlier attempts of a run, as they are in the database when a new attempt starts; see
-    ``service.experiments.lifecycle.Claim``.
+    ``service.experiments.lifecycle.ClaimedRun``.
     """
 
     started_attempt: int

@@ -19,8 +19,8 @@ class Job:
     """All that a training process needs to know.
 
     Attributes:
-        started_attempt, resumed_from: see ``service.experiments.lifecycle.Claim``.
-        model: see ``service.experiments.lifecycle.Claim``.
+        started_attempt, resumed_from: see ``service.experiments.lifecycle.ClaimedRun``.
+        model: see ``service.experiments.lifecycle.ClaimedRun``.
         no_kernels: reason why the training does not look for fused kernels; None if it may look.
         changed: files whose code changed since the worker's last training, which is why this process was restarted.
         memory: bytes that the process may take.

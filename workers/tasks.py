@@ -18,7 +18,7 @@ from normcore.source_files import known_digests
 from service.artifacts import Artifacts
 from service.db import Database, one_line
 from service.experiments import lifecycle
-from service.experiments.lifecycle import Claim, Lease, LeaseLost
+from service.experiments.lifecycle import ClaimedRun, Lease, LeaseLost
 from service.fleet.registration import WorkerIdentity
 from service.queue import RUN_EXPERIMENT, Notification, Notifier
 from workers import fork_server, node, outputs, training_log
@@ -107,7 +107,7 @@ class Executor:
         self._in_trouble = False
         return True
 
-    def _claim(self) -> Claim | None:
+    def _claim(self) -> ClaimedRun | None:
         with self._db.transaction() as session:
             self._memory = node.memory_for_training(session, self._settings, self._identity)
             return lifecycle.claim(
@@ -118,7 +118,7 @@ class Executor:
                 fused=self._identity.fused is True,
             )
 
-    def _execute(self, claim: Claim) -> None:
+    def _execute(self, claim: ClaimedRun) -> None:
         lease = claim.lease
         log.info("training %s, attempt %d", lease.run_id, lease.attempt)
         report = Report(self._db, self._settings, lease, self._identity.device, self.stopping)
@@ -159,7 +159,7 @@ class Executor:
                 wait([ready], LISTEN_SECONDS)
         ready.result()
 
-    def _train(self, claim: Claim, report: Report) -> tuple[str, ...]:
+    def _train(self, claim: ClaimedRun, report: Report) -> tuple[str, ...]:
         """Train the run in a process of its own, and write how it ended.
 
         Returns:
@@ -181,7 +181,7 @@ class Executor:
         self._in_trouble = True
         report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
 
-    def _follow(self, claim: Claim, trainer: Trainer, report: Report, printed: Path) -> tuple[str, ...]:
+    def _follow(self, claim: ClaimedRun, trainer: Trainer, report: Report, printed: Path) -> tuple[str, ...]:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
         watch = Watch(trainer, report, self._settings, grace, self.stopping, MemoryWatch(trainer.pid, self._memory))
         try:
@@ -226,7 +226,7 @@ class Executor:
         except Exception as error:  # every file system has errors of its own
             log.warning("files of %s stay: %s: %s", lease.run_id, type(error).__name__, error)
 
-    def _job(self, claim: Claim, printed: Path) -> Job:
+    def _job(self, claim: ClaimedRun, printed: Path) -> Job:
         return Job(
             run_id=claim.lease.run_id,
             attempt=claim.lease.attempt,

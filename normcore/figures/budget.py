@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normcore.figures.figure import THEMES, Figure, Theme
-from normcore.figures.method_curves import Line, method_curves
+from normcore.figures.method_curves import MethodLine, method_curves
 
 MAX_TICKS = 12  # up to here, every number of settings has a tick
 
@@ -42,9 +42,9 @@ def budgets(
     return {**drawn, "layout": {**layout, "xaxis": x, "yaxis": values, **_marks(flips, theme)}}
 
 
-def _line(curve: Budget) -> Line:
+def _line(curve: Budget) -> MethodLine:
     k, mean, low, high = ([point[n] for point in curve.points] for n in range(4))
-    return Line(curve.method, curve.method, k, mean, low, high)
+    return MethodLine(curve.method, curve.method, k, mean, low, high)
 
 
 def _marks(flips: Sequence[int], theme: Theme) -> dict[str, Any]:

@@ -14,7 +14,7 @@ OPACITY = {"light": 0.16, "dark": 0.22}  # of a band
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MethodLine:
     """Learning curve of a method: means over seeds.
 
     Attributes:
@@ -35,7 +35,14 @@ class Line:
 
 
 def method_curves(
-    lines: Sequence[Line], theme: Theme, *, title: str, x: str, y: str, target: float | None, percent: bool = False
+    lines: Sequence[MethodLine],
+    theme: Theme,
+    *,
+    title: str,
+    x: str,
+    y: str,
+    target: float | None,
+    percent: bool = False,
 ) -> Figure:
     """Draw each learning curve as a line with a band.
 
@@ -66,7 +73,7 @@ def method_curves(
     )
 
 
-def _range(lines: Sequence[Line], target: float | None) -> Range | None:
+def _range(lines: Sequence[MethodLine], target: float | None) -> Range | None:
     """Range of the y axis. It shows each line and band without the worst tenth of the line's points (the first steps).
 
     Of lines with diverged seeds it shows only as much as keeps the other lines readable.
@@ -87,13 +94,13 @@ def _with_margin(seen: Range | None) -> dict[str, Any]:
     return {"range": [seen.low - margin, seen.high + margin]}
 
 
-def _worth_seeing(line: Line, rises: bool) -> list[float]:
+def _worth_seeing(line: MethodLine, rises: bool) -> list[float]:
     """Values of a line and its band, without the worst tenth of the line's points."""
     worst_first = sorted(range(len(line.mean)), key=lambda k: line.mean[k], reverse=not rises)
     return _values(line, worst_first[len(worst_first) // 10 :])
 
 
-def _values(line: Line, places: Sequence[int] | None = None) -> list[float]:
+def _values(line: MethodLine, places: Sequence[int] | None = None) -> list[float]:
     """Means and limits of the band at ``places``, indices of points; None takes all points."""
     of = range(len(line.mean)) if places is None else places
     found = [value for k in of for value in (line.mean[k], line.low[k], line.high[k])]
@@ -101,7 +108,7 @@ def _values(line: Line, places: Sequence[int] | None = None) -> list[float]:
 
 
 def _divergences(
-    lines: Sequence[Line], styles: Sequence[Style], seen: Range | None, theme: Theme
+    lines: Sequence[MethodLine], styles: Sequence[Style], seen: Range | None, theme: Theme
 ) -> list[dict[str, Any]]:
     """Marks at the ends of the lines that end because seeds diverged."""
     end = max((line.x[-1] for line in lines if line.x), default=0.0)
@@ -118,12 +125,12 @@ def _divergences(
     ]
 
 
-def _traces(line: Line, style: Style, theme: Theme) -> list[dict[str, Any]]:
+def _traces(line: MethodLine, style: Style, theme: Theme) -> list[dict[str, Any]]:
     colour = style.colour(theme)
     return [*_band(line, colour, theme), _mean(line, style, colour)]
 
 
-def _mean(line: Line, style: Style, colour: str) -> dict[str, Any]:
+def _mean(line: MethodLine, style: Style, colour: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -141,7 +148,7 @@ def _mean(line: Line, style: Style, colour: str) -> dict[str, Any]:
     }
 
 
-def _band(line: Line, colour: str, theme: Theme) -> list[dict[str, Any]]:
+def _band(line: MethodLine, colour: str, theme: Theme) -> list[dict[str, Any]]:
     """Closed outline of the line's band; an empty list if no limits are known."""
     limits = zip(line.x, line.low, line.high, strict=True)
     known = [(x, low, high) for x, low, high in limits if low is not None and high is not None]

@@ -17,7 +17,7 @@ OPACITY = 0.7  # of a seed's line
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SeedLine:
     """Learning curve of one seed, or the mean of the seeds.
 
     Attributes:
@@ -34,8 +34,8 @@ class Line:
 
 
 def seed_curves(
-    seeds: Sequence[Line],
-    mean: Line | None,
+    seeds: Sequence[SeedLine],
+    mean: SeedLine | None,
     method: str,
     theme: Theme,
     *,
@@ -76,17 +76,17 @@ def seed_curves(
     )
 
 
-def _values(seeds: Sequence[Line], *, diverged: bool) -> list[float]:
+def _values(seeds: Sequence[SeedLine], *, diverged: bool) -> list[float]:
     return [value for line in seeds if line.diverged == diverged for value in line.y]
 
 
-def _clipping(seeds: Sequence[Line]) -> dict[str, Any]:
+def _clipping(seeds: Sequence[SeedLine]) -> dict[str, Any]:
     """Limits of the y axis, so that values of diverged seeds do not make the other lines unreadable."""
     limits = ranges.clipping(_values(seeds, diverged=False), _values(seeds, diverged=True))
     return {"autorangeoptions": limits} if limits else {}
 
 
-def _divergences(seeds: Sequence[Line], colour: str) -> list[dict[str, Any]]:
+def _divergences(seeds: Sequence[SeedLine], colour: str) -> list[dict[str, Any]]:
     """Marks at the ends of the lines of seeds that diverged."""
     seen = ranges.shown(_values(seeds, diverged=False), _values(seeds, diverged=True))
     end = max((line.x[-1] for line in seeds if line.x), default=0.0)
@@ -104,11 +104,11 @@ def _divergences(seeds: Sequence[Line], colour: str) -> list[dict[str, Any]]:
     ]
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: SeedLine) -> dict[str, Any]:
     return {"type": "scatter", "name": line.name, "x": list(line.x), "y": list(line.y), "meta": dict(line.meta)}
 
 
-def _seed(line: Line, colour: str, k: int) -> dict[str, Any]:
+def _seed(line: SeedLine, colour: str, k: int) -> dict[str, Any]:
     symbols = list(PLOTLY_SYMBOLS.values())
     return {
         **_line(line),

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from normcore.figures import Figure, Theme
 from normcore.figures.intervals import Interval, intervals
-from normcore.figures.method_curves import Line, method_curves
+from normcore.figures.method_curves import MethodLine, method_curves
 from normcore.figures.profiles import Profile, profiles
 from normcore.figures.survival import Stairs, survival
 from normcore.spec.metric import is_share
@@ -84,11 +84,11 @@ def alone(entry: ComparedEntry) -> Curved:
     )
 
 
-def _line(entry: Curved, by: TimeUnit) -> Line:
+def _line(entry: Curved, by: TimeUnit) -> MethodLine:
     curve = entry.curve if by == "steps" else entry.curve_by_seconds
     kept = thinned(curve, entry.first_end if by == "steps" else None)
     x = curve.steps if by == "steps" else curve.seconds
-    return Line(
+    return MethodLine(
         name=entry.name,
         method=entry.method,
         x=[_rounded(x[k]) for k in kept],

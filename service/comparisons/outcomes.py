@@ -1,4 +1,4 @@
-"""Standings of a comparison's entries: which entries are better than the baseline, and which may be first."""
+"""Outcomes of a comparison's entries: which entries are better than the baseline, and which may be first."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from service.leaderboards.ranking import ordered_by_value
 from service.statistics.order import Place, key_of
 
 
-class Standing(NamedTuple):
-    """Standing of one entry.
+class EntryOutcome(NamedTuple):
+    """Outcome of one entry.
 
     Attributes:
         place: place among the entries within the budget; None if the entry is over the budget.
@@ -40,12 +40,12 @@ class _Order(NamedTuple):
     above: Mapping[str, Sequence[str]]
 
 
-def standings(rows: Sequence[Row], baseline: Row, budget: int, direction: Direction) -> list[Standing]:
-    """Compute the standing of each entry. As on boards, entries over the budget do not take part in the correction of
+def outcomes(rows: Sequence[Row], baseline: Row, budget: int, direction: Direction) -> list[EntryOutcome]:
+    """Compute the outcome of each entry. As on boards, entries over the budget do not take part in the correction of
     the other entries.
     """
     everybody, within = _order(rows, direction), _order([row for row in rows if row.budget <= budget], direction)
-    return [_standing(row.fingerprint, baseline.fingerprint, within, everybody) for row in rows]
+    return [_entry_outcome(row.fingerprint, baseline.fingerprint, within, everybody) for row in rows]
 
 
 def _order(rows: Sequence[Row], direction: Direction) -> _Order:
@@ -59,9 +59,9 @@ def _order(rows: Sequence[Row], direction: Direction) -> _Order:
     )
 
 
-def _standing(own: str, baseline: str, within: _Order, everybody: _Order) -> Standing:
+def _entry_outcome(own: str, baseline: str, within: _Order, everybody: _Order) -> EntryOutcome:
     order = within if own in within.places and baseline in within.places else everybody
-    return Standing(
+    return EntryOutcome(
         place=within.places.get(own),
         above={other: within.p_holm[own, other] for other in within.above.get(own, ())},
         outcome=_outcome(order, own, baseline),

@@ -14,7 +14,7 @@ from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from normcore.target import Point
 from service.comparisons import schemas
-from service.comparisons.outcomes import Standing, standings
+from service.comparisons.outcomes import EntryOutcome, outcomes
 from service.errors import Invalid, NotFound
 from service.experiments.downsampling import downsample
 from service.experiments.queries import AFTER_HEX, metric_of
@@ -64,7 +64,7 @@ def comparison(
     direction = measured.direction if measured else None
     limits = Limits.of(measured) if measured else UNLIMITED
     k, budget = entries.index(against), own_budget(first.task, cast(ProfileName, first.profile))
-    stand = standings(rows, rows[k], budget, metric.direction)
+    judged = outcomes(rows, rows[k], budget, metric.direction)
     return schemas.Comparison(
         task=first.task,
         profile=first.profile,
@@ -75,8 +75,8 @@ def comparison(
         direction=direction,
         target=BENCHMARKS[first.task].profiles[cast(ProfileName, first.profile)].training["target"],
         entries=[
-            _compared(row, own, standing, None if j == k else (rows[k], curves[k]), metric, limits, direction)
-            for j, (row, own, standing) in enumerate(zip(rows, curves, stand, strict=True))
+            _compared(row, own, found, None if j == k else (rows[k], curves[k]), metric, limits, direction)
+            for j, (row, own, found) in enumerate(zip(rows, curves, judged, strict=True))
         ],
     )
 
@@ -201,7 +201,7 @@ def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
 def _compared(
     row: Row,
     curves: Curves,
-    standing: Standing,
+    found: EntryOutcome,
     against: tuple[Row, Curves] | None,
     metric: Metric,
     limits: Limits,
@@ -215,7 +215,7 @@ def _compared(
         limits, direction: bounds and direction of the curves' values.
     """
     of_seed = {result.seed: result.run_id for result in row.results}
-    place = standing.place
+    place = found.place
     return schemas.ComparedEntry(
         fingerprint=row.fingerprint,
         method=row.method,
@@ -230,8 +230,8 @@ def _compared(
         rank=place and place.rank,
         rank_ci=place and place.rank_ci,
         tie_group=place and place.tie_group,
-        above=dict(standing.above),
-        outcome=standing.outcome if against else None,
+        above=dict(found.above),
+        outcome=found.outcome if against else None,
         value=row.pooled.value,
         gap=row.pooled.gap,
         curve=_by_steps(curves, limits),
@@ -239,7 +239,7 @@ def _compared(
         runs=[
             schemas.ComparedRun(of_seed[seed], seed, downsample(points, MAX_POINTS)) for seed, points in curves.items()
         ],
-        difference=_difference(row, against[0], metric, standing.p_holm) if against else None,
+        difference=_difference(row, against[0], metric, found.p_holm) if against else None,
         speedup=_split(row, curves, *against, direction) if against else None,
         survival=_survival(row.results),
     )

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from normcore.figures import themed
 from normcore.figures.curves import curves
-from normcore.figures.seed_curves import Line, seed_curves
+from normcore.figures.seed_curves import SeedLine, seed_curves
 from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, resolve
 from service.experiments import schemas
@@ -192,7 +192,7 @@ MEASUREMENTS = schemas.MeasurementsOut(
 )
 FIGURE = themed(curves({"valid.accuracy": [(100, 0.57), (200, 0.713)]}, f"{RUN_ID}, seed 0"), "light")
 SEEDS_FIGURE = seed_curves(
-    [Line("seed 0", [100, 200], [0.57, 0.713], {"run": RUN_ID, "series": "valid.accuracy", "attempt": 1})],
+    [SeedLine("seed 0", [100, 200], [0.57, 0.713], {"run": RUN_ID, "series": "valid.accuracy", "attempt": 1})],
     None,
     "layer_norm",
     "light",

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from normcore.figures import Figure, Theme, themed
 from normcore.figures.curves import curves
-from normcore.figures.seed_curves import Line
+from normcore.figures.seed_curves import SeedLine
 from normcore.figures.seed_curves import seed_curves as drawn
 from normcore.spec.metric import is_share
 from normcore.target import Point
@@ -73,9 +73,9 @@ def of_seeds(session: Session, experiment: ExperimentOut, theme: Theme) -> Figur
     )
 
 
-def _line(name: str, points: Sequence[Point], **meta: Any) -> Line:
+def _line(name: str, points: Sequence[Point], **meta: Any) -> SeedLine:
     kept = downsample(points, MAX_SEED_POINTS)
-    return Line(name, [step for step, *_ in kept], [float(f"{value:.5g}") for _, value, _ in kept], meta)
+    return SeedLine(name, [step for step, *_ in kept], [float(f"{value:.5g}") for _, value, _ in kept], meta)
 
 
 def stored(artifacts: Artifacts, run: RunOut, name: str, theme: Theme) -> bytes:

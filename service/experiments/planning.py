@@ -64,8 +64,8 @@ def _with_other_code(
     return found
 
 
-class Estimate(NamedTuple):
-    """Estimate of a run's time; all fields are None if no similar run was measured.
+class ExpectedTime(NamedTuple):
+    """Expected time of a run. All fields are None if no similar run was measured.
 
     Attributes:
         seconds: median seconds of the runs that the estimate is based on.
@@ -77,7 +77,7 @@ class Estimate(NamedTuple):
     basis: str | None = None
 
     @classmethod
-    def from_runs(cls, seconds: Sequence[float], basis: str) -> "Estimate":
+    def from_runs(cls, seconds: Sequence[float], basis: str) -> "ExpectedTime":
         return cls(round(statistics.median(seconds), 3), (round(min(seconds), 3), round(max(seconds), 3)), basis)
 
 
@@ -88,20 +88,20 @@ class Estimates:
         self._session = session
         self._alike: dict[str, tuple[Sequence[Row[Any]], str]] = {}
 
-    def of(self, spec: ExperimentSpec, fingerprint: str) -> Estimate:
+    def of(self, spec: ExperimentSpec, fingerprint: str) -> ExpectedTime:
         """Estimate the seconds of one run from runs of the same spec, or else from runs of the same model on the same
         task.
         """
         same, device = _of_one_device(_newest(self._session, spec, Experiment.fingerprint == fingerprint))
         if same:
             basis = f"measured: {_runs(same)} of this spec on {device}"
-            return Estimate.from_runs([_all_seconds(run) for run in same], basis)
+            return ExpectedTime.from_runs([_all_seconds(run) for run in same], basis)
         task = spec.task
         alike, device = self._of_model(spec)
         if not alike:
-            return Estimate()
+            return ExpectedTime()
         basis = f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps"
-        return Estimate.from_runs([_all_seconds(run) / run.step * spec.max_steps for run in alike], basis)
+        return ExpectedTime.from_runs([_all_seconds(run) / run.step * spec.max_steps for run in alike], basis)
 
     def _of_model(self, spec: ExperimentSpec) -> tuple[Sequence[Row[Any]], str]:
         """Read the runs of the same model on the same task, and the kind of device on which they ran."""

@@ -28,7 +28,7 @@ from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overal
 from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
 from service.pages import formats
 from service.pages.board import Published, facts, table
-from service.pages.method_ranks import busiest, standings
+from service.pages.method_ranks import busiest, rank_table
 from service.pages.rendering import address, html, kept, page
 from service.pages.routing import PageRouter
 from service.statistics.times import TimeUnit
@@ -181,14 +181,14 @@ def get_boards(
         boards = queries.leaderboards(session)
         shown = profile or busiest(boards) or DEFAULT_PROFILE
         found, seeds = overall_and_seeds(session, shown, rank_by)
-        standing = standings(session, parts.answer_cache, boards, shown)
-        counted = [one.task for one in found.tasks] or [one.task for one in standing.columns]
-        all_diverged = standing.all_diverged(counted)
+        table = rank_table(session, parts.answer_cache, boards, shown)
+        counted = [one.task for one in found.tasks] or [one.task for one in table.columns]
+        all_diverged = table.all_diverged(counted)
         values: dict[str, Any] = {
             "boards": boards,
             "profile": shown,
             "profiles": PROFILES,
-            "standings": standing,
+            "standings": table,
             "overall": found,
             "verdict": nobody_wins(counted) if all_diverged else overall_verdict(found, seeds),
             "all_diverged": all_diverged,

@@ -23,8 +23,8 @@ from service.pages.seeds import TooFew, too_few
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Standing of a method on a board.
+class MethodRank:
+    """Rank of a method on a board.
 
     Attributes:
         rank: rank of the method's tie group; None if all runs of the method diverged, or if it has too few seeds.
@@ -42,31 +42,31 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Column of the table of standings: the board of a task's own problem at a profile."""
+    """Column of the table of ranks: the board of a task's own problem at a profile."""
 
     task: str
     metric: str
-    standings: dict[str, Standing]
+    ranks: dict[str, MethodRank]
 
 
 COLUMNS = TypeAdapter(list[Column])
 
 
 @dataclass(frozen=True, slots=True)
-class Standings:
-    """Table of standings: methods by their mean rank, and a column for each board. Methods without a rank are last."""
+class RankTable:
+    """Table of ranks: methods by their mean rank, and a column for each board. Methods without a rank are last."""
 
     methods: Sequence[str]
     columns: Sequence[Column]
 
     def all_diverged(self, tasks: Collection[str]) -> bool:
         """Tell if these tasks have entries, but no entry has a finite result."""
-        found = [one for column in self.columns if column.task in tasks for one in column.standings.values()]
+        found = [one for column in self.columns if column.task in tasks for one in column.ranks.values()]
         return bool(found) and all(one.value is None for one in found)
 
 
-def standings(session: Session, kept: AnswerCache, boards: Sequence[LeaderboardSummary], profile: str) -> Standings:
-    """Standings of all methods on all boards of a profile.
+def rank_table(session: Session, kept: AnswerCache, boards: Sequence[LeaderboardSummary], profile: str) -> RankTable:
+    """Ranks of all methods on all boards of a profile.
 
     Args:
         kept: cache of columns that were made before.
@@ -81,13 +81,13 @@ def standings(session: Session, kept: AnswerCache, boards: Sequence[LeaderboardS
     columns = COLUMNS.validate_json(kept.get(("standings", profile), version, made))
     ranks: dict[str, list[int]] = {}
     for column in columns:
-        last = len(column.standings)
-        for method, standing in column.standings.items():
+        last = len(column.ranks)
+        for method, one in column.ranks.items():
             known = ranks.setdefault(method, [])
-            if not standing.few:
-                known.append(last if standing.rank is None else standing.rank)
+            if not one.few:
+                known.append(last if one.rank is None else one.rank)
     methods = sorted(ranks, key=lambda method: (statistics.fmean(ranks[method]) if ranks[method] else math.inf, method))
-    return Standings(methods, columns)
+    return RankTable(methods, columns)
 
 
 def busiest(boards: Sequence[LeaderboardSummary]) -> ProfileName | None:
@@ -110,12 +110,12 @@ def _column(session: Session, board: LeaderboardSummary) -> Column:
 def column(board: Leaderboard) -> Column:
     """Column of a board, from its measured entries. The board must have at most one entry for each method."""
     measured = [entry for entry in board.entries if entry.source == "measured" and entry.method in METHODS]
-    return Column(board.task, board.metric, {entry.method or "": _standing(board, entry) for entry in measured})
+    return Column(board.task, board.metric, {entry.method or "": _rank(board, entry) for entry in measured})
 
 
-def _standing(board: Leaderboard, entry: Entry) -> Standing:
+def _rank(board: Leaderboard, entry: Entry) -> MethodRank:
     place, few = standing_of(board, entry), too_few(entry)
-    return Standing(
+    return MethodRank(
         rank=None if few else place.shared_rank,
         tied_with=place.tied_with,
         value=entry.value.mean if entry.value else None,

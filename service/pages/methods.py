@@ -18,7 +18,7 @@ from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.seeds import NEEDED, counted
 from service.pages import formats
-from service.pages.method_ranks import busiest, standings
+from service.pages.method_ranks import busiest, rank_table
 from service.pages.options import options_of
 from service.pages.rendering import html, kept, page
 from service.pages.routing import PageRouter
@@ -40,7 +40,7 @@ def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileNam
         values: dict[str, Any] = {
             "profile": shown,
             "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
-            "standings": standings(session, parts.answer_cache, boards, shown) if shown else None,
+            "standings": rank_table(session, parts.answer_cache, boards, shown) if shown else None,
         }
     return page(request, "methods/methods.html", methods=[descriptions.method(name) for name in METHODS], **values)
 

@@ -15,7 +15,7 @@ from service.http.dependencies import PartsDep
 from service.leaderboards import queries as leaderboards
 from service.pages import formats
 from service.pages.experiments import Row, rows
-from service.pages.method_ranks import busiest, standings
+from service.pages.method_ranks import busiest, rank_table
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.workload.queries import live
@@ -41,7 +41,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
             "answer": answer(counts, workers),
             "profile": shown,
             "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
-            "standings": standings(session, parts.answer_cache, boards, shown) if shown else None,
+            "standings": rank_table(session, parts.answer_cache, boards, shown) if shown else None,
             "running": [_progress(experiments.experiment(session, one.id)) for one in _in(session, "running")],
             "latest": _latest(session),
             "failed": _in(session, "failed"),

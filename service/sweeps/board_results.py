@@ -23,7 +23,7 @@ from service.sweeps.tables import SweepCell
 
 
 @dataclass(slots=True)
-class Standings:
+class BoardResults:
     """Results of a sweep's cells. A cell without results is left out.
 
     Attributes:
@@ -40,11 +40,11 @@ class Standings:
     budget_flips: list[BudgetFlip] = field(default_factory=list)
 
 
-STANDINGS = TypeAdapter(Standings)
+RESULTS = TypeAdapter(BoardResults)
 _Board = tuple[str, ProfileName, str]
 
 
-def standings(session: Session, kept: AnswerCache, sweep_id: str) -> Standings:
+def board_results(session: Session, kept: AnswerCache, sweep_id: str) -> BoardResults:
     """Read the results of a sweep. They are cached until a run is added to one of the sweep's boards.
 
     Args:
@@ -52,8 +52,8 @@ def standings(session: Session, kept: AnswerCache, sweep_id: str) -> Standings:
     """
     boards = _boards(session, sweep_id)
     version = tuple((board, leaderboards.version(session, *board[:2])) for board in boards)
-    content = kept.get(("sweep", sweep_id), version, lambda: STANDINGS.dump_json(_standings(session, sweep_id, boards)))
-    return STANDINGS.validate_json(content)
+    content = kept.get(("sweep", sweep_id), version, lambda: RESULTS.dump_json(_results(session, sweep_id, boards)))
+    return RESULTS.validate_json(content)
 
 
 def _boards(session: Session, sweep_id: str) -> list[_Board]:
@@ -67,9 +67,9 @@ def _boards(session: Session, sweep_id: str) -> list[_Board]:
     return sorted((task, cast(ProfileName, profile), problem) for task, profile, problem in rows)
 
 
-def _standings(session: Session, sweep_id: str, boards: Sequence[_Board]) -> Standings:
+def _results(session: Session, sweep_id: str, boards: Sequence[_Board]) -> BoardResults:
     rows: dict[str, Row] = {}
-    found = Standings()
+    found = BoardResults()
     for task, profile, problem in boards:
         of_board, older = leaderboards.rows_of_board(session, task, profile, problem)
         rows |= {row.fingerprint: row for row in of_board}
@@ -87,7 +87,7 @@ def _standings(session: Session, sweep_id: str, boards: Sequence[_Board]) -> Sta
     return found
 
 
-def _compare(found: Standings, cells: Sequence[Row], metric: Metric) -> None:
+def _compare(found: BoardResults, cells: Sequence[Row], metric: Metric) -> None:
     curves = findings.budget_curves(findings.trials(cells), metric.direction)
     found.best = findings.best(cells, metric)
     found.budget_flips = findings.budget_flips(curves, metric)

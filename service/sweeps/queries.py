@@ -14,7 +14,7 @@ from service.experiments.tables import Experiment, Run
 from service.http.answer_cache import AnswerCache
 from service.leaderboards.schemas import Entry
 from service.sweeps import schemas
-from service.sweeps.board_results import standings
+from service.sweeps.board_results import board_results
 from service.sweeps.findings import metric_of
 from service.sweeps.tables import Sweep, SweepCell
 
@@ -33,7 +33,7 @@ def sweep(session: Session, kept: AnswerCache, sweep_id: str) -> schemas.Sweep:
         raise NotFound(f"no sweep {sweep_id!r}")
     cells = session.scalars(select(SweepCell).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)).all()
     states = _states_of_cells(session, sweep_id)
-    come_to = standings(session, kept, sweep_id)
+    come_to = board_results(session, kept, sweep_id)
     shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), come_to.entries) for cell in cells]
     summary = _summaries(session, [found])[0]
     metric = metric_of([task.name for task in summary["tasks"]])

@@ -21,7 +21,7 @@ from service.experiments import codes
 from service.experiments.tables import Experiment, Run
 
 
-class Measured(NamedTuple):
+class EarlierRun(NamedTuple):
     """An earlier run that a sweep can reuse for a seed."""
 
     run_id: str
@@ -30,7 +30,7 @@ class Measured(NamedTuple):
 
 def measured(
     session: Session, specs: Mapping[str, ExperimentSpec], seeds: Collection[int]
-) -> dict[tuple[str, int], Measured]:
+) -> dict[tuple[str, int], EarlierRun]:
     """Find earlier runs that a sweep can reuse, by fingerprint and seed. Of several runs the first is taken.
 
     Args:
@@ -48,7 +48,7 @@ def measured(
     for run in runs:
         of_specs.setdefault(run.fingerprint, []).append(run)
     project = code_version()  # once: it looks at every file of the project
-    found: dict[tuple[str, int], Measured] = {}
+    found: dict[tuple[str, int], EarlierRun] = {}
     for fingerprint, of_spec in of_specs.items():
         spec = specs[fingerprint]
         for run in codes.measured_by(present_code(spec), of_spec):
@@ -58,7 +58,7 @@ def measured(
                 and spec.device in ("auto", kind)
                 and (run.code is not None or _is_of(run, spec, project))
             ):
-                found.setdefault((fingerprint, run.seed), Measured(run.id, run.experiment_id))
+                found.setdefault((fingerprint, run.seed), EarlierRun(run.id, run.experiment_id))
     return found
 
 

@@ -12,7 +12,7 @@ from service.idempotency import stored_before
 from service.ids import new_id
 from service.queue import Notification
 from service.sweeps.expansion import Cell
-from service.sweeps.reuse import Measured, measured
+from service.sweeps.reuse import EarlierRun, measured
 from service.sweeps.spec import WrittenSweep
 from service.sweeps.tables import Sweep, SweepCell
 
@@ -28,12 +28,12 @@ class Submitted(NamedTuple):
     notifications: Sequence[Notification] = ()
 
 
-class Plan(NamedTuple):
+class CellPlan(NamedTuple):
     """Plan of a cell: the seeds to run, and the earlier runs that count for the other seeds."""
 
     cell: Cell
     seeds: Sequence[int]
-    reused: Sequence[Measured]
+    reused: Sequence[EarlierRun]
 
 
 def submit(
@@ -61,12 +61,12 @@ def submit(
     return _store(session, written, plans(session, written, cells), request_digest, idempotency_key)
 
 
-def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[Plan]:
+def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[CellPlan]:
     """Plan the runs of each cell: seeds to run, and earlier runs to reuse."""
     seeds = cells[0].spec.seeds
     known = measured(session, {cell.fingerprint: cell.spec for cell in cells}, seeds) if written.reuse else {}
     return [
-        Plan(
+        CellPlan(
             cell,
             [seed for seed in seeds if (cell.fingerprint, seed) not in known],
             [known[cell.fingerprint, seed] for seed in seeds if (cell.fingerprint, seed) in known],
@@ -76,7 +76,11 @@ def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> lis
 
 
 def _store(
-    session: Session, written: WrittenSweep, planned: Sequence[Plan], request_digest: str, idempotency_key: str | None
+    session: Session,
+    written: WrittenSweep,
+    planned: Sequence[CellPlan],
+    request_digest: str,
+    idempotency_key: str | None,
 ) -> Submitted:
     sweep_id = new_id("swp")
     new = {plan.cell.fingerprint: _new(plan, sweep_id, request_digest) for plan in planned if plan.seeds}
@@ -98,13 +102,13 @@ def _store(
     return Submitted(sweep_id, is_new=True, notifications=[notification(run) for run in runs])
 
 
-def _new(plan: Plan, sweep_id: str, request_digest: str) -> New:
+def _new(plan: CellPlan, sweep_id: str, request_digest: str) -> New:
     whole = plan.cell.spec
     spec = whole.model_copy(update={"seeds": list(plan.seeds)}) if plan.reused else whole
     return New(experiment_row(spec, request_digest=request_digest, sweep_id=sweep_id), spec)
 
 
-def _cell_row(sweep_id: str, number: int, plan: Plan, new: dict[str, New]) -> dict[str, Any]:
+def _cell_row(sweep_id: str, number: int, plan: CellPlan, new: dict[str, New]) -> dict[str, Any]:
     own = new.get(plan.cell.fingerprint)
     return {
         "sweep_id": sweep_id,

@@ -11,7 +11,7 @@ from normcore.spec import TASKS, digest, resolve
 from service import results
 from service.db import Database
 from service.experiments import lifecycle, submission
-from service.experiments.lifecycle import Claim, Lease
+from service.experiments.lifecycle import ClaimedRun, Lease
 from service.experiments.machines import Start
 from service.experiments.schemas import ExperimentOut
 from service.experiments.tables import Measurement, Run
@@ -40,7 +40,7 @@ def submitted(db: Database, *args: Any, **parts: Any) -> ExperimentOut:
         return experiment
 
 
-def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LEASE_SECONDS) -> Claim:
+def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LEASE_SECONDS) -> ClaimedRun:
     """Claim the next run for a worker."""
     with db.transaction() as session:
         claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id=worker_id, lease_seconds=lease_seconds)

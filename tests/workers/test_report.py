@@ -14,7 +14,7 @@ from normcore.events import Measured, Outcome, Result, Started
 from normcore.spec import resolve
 from service.db import Database
 from service.experiments import lifecycle, queries, submission
-from service.experiments.lifecycle import Claim, LeaseLost
+from service.experiments.lifecycle import ClaimedRun, LeaseLost
 from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
@@ -36,7 +36,7 @@ def ended(result: Result, outcome: Outcome = "completed") -> RunFinished:
     return RunFinished(outcome, result, timing_of(), started_on())
 
 
-def claimed(db: Database) -> Claim:
+def claimed(db: Database) -> ClaimedRun:
     spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}})
     with db.transaction() as session:
         registration.heartbeat(session, WORKER)
@@ -46,7 +46,7 @@ def claimed(db: Database) -> Claim:
     return claim
 
 
-def begun(db: Database, settings: WorkerSettings) -> tuple[Report, Claim]:
+def begun(db: Database, settings: WorkerSettings) -> tuple[Report, ClaimedRun]:
     claim = claimed(db)
     report = Report(db, settings, claim.lease, WORKER.device, threading.Event())
     report.started(STARTED)
@@ -296,6 +296,6 @@ def test_a_request_to_cancel_is_noticed_at_the_next_write(db: Database) -> None:
         assert queries.run(session, claim.lease.run_id).state == "cancelled"
 
 
-def _experiment_of(db: Database, claim: Claim) -> str:
+def _experiment_of(db: Database, claim: ClaimedRun) -> str:
     with db.snapshot() as session:
         return queries.run(session, claim.lease.run_id).experiment_id

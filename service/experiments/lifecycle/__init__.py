@@ -24,7 +24,7 @@ from service.experiments.lifecycle.attempt import (
     record,
     start,
 )
-from service.experiments.lifecycle.claiming import Claim, claim
+from service.experiments.lifecycle.claiming import ClaimedRun, claim
 from service.experiments.lifecycle.commands import cancel, cancel_all, retry, retry_all
 from service.experiments.lifecycle.lease import Lease, LeaseLost
 from service.experiments.lifecycle.notifying import notify_again
@@ -34,7 +34,7 @@ from service.experiments.lifecycle.states import ENDED, WAITING
 __all__ = [
     "ENDED",
     "WAITING",
-    "Claim",
+    "ClaimedRun",
     "Lease",
     "LeaseLost",
     "cancel",

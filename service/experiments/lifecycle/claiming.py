@@ -16,7 +16,7 @@ from service.experiments.turns import by_urgency, first_ready, lines_of
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedRun:
     """A run taken from the queue, with what a worker needs to train it.
 
     Attributes:
@@ -36,7 +36,7 @@ class Claim:
 
 def claim(
     session: Session, *, queues: Sequence[str], worker_id: str, lease_seconds: float, fused: bool = False
-) -> Claim | None:
+) -> ClaimedRun | None:
     """Take the next run of these queues if a run waits; see ``service.experiments.turns`` for the order. A run that
     needs more memory than this worker gives is left to workers that give enough.
 
@@ -60,7 +60,7 @@ def claim(
         ).one_or_none()
         if run is not None:
             spec = session.scalars(select(Experiment.spec).where(Experiment.id == run.experiment_id)).one()
-            return Claim(
+            return ClaimedRun(
                 Lease(run.id, run.attempt, lease_seconds),
                 run.seed,
                 spec,

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from normcore.figures.method_curves import MARKERS, Line, method_curves
+from normcore.figures.method_curves import MARKERS, MethodLine, method_curves
 from normcore.figures.styles import style_of
 from tests.normcore.figures.structure import check
 
@@ -12,10 +12,12 @@ drawn = partial(method_curves, title="A figure", x="steps", y="accuracy")
 STEPS = [0.0, 10.0, 20.0, 30.0]
 
 
-def line(method: str, name: str | None = None, rise: float = 0.2) -> Line:
+def line(method: str, name: str | None = None, rise: float = 0.2) -> MethodLine:
     mean = [0.1 + rise * k for k in range(4)]
     low = [value - 0.01 for value in mean]
-    return Line(name or method, method, STEPS, mean, [None, *low[1:]], [None, *(value + 0.01 for value in mean[1:])])
+    return MethodLine(
+        name or method, method, STEPS, mean, [None, *low[1:]], [None, *(value + 0.01 for value in mean[1:])]
+    )
 
 
 def test_each_method_has_its_own_colour_symbol_and_line_and_the_baseline_is_dashed() -> None:
@@ -53,7 +55,7 @@ def test_target_is_dotted_and_within_the_range() -> None:
 
 def test_first_steps_of_falling_curves_are_outside_the_range() -> None:
     x = [float(k) for k in range(20)]
-    falling = Line("none", "none", x, [20 - k for k in x], [None] * 20, [None] * 20)
+    falling = MethodLine("none", "none", x, [20 - k for k in x], [None] * 20, [None] * 20)
     low, high = drawn([falling], "light", target=None)["layout"]["yaxis"]["range"]
     assert low < 1
     assert 17 < high < 20
@@ -65,19 +67,19 @@ def test_without_lines_there_is_an_empty_figure() -> None:
 
 
 def test_bands_are_seen_in_full_where_their_line_is() -> None:
-    wide = Line("none", "none", STEPS, [0.9, 0.92, 0.94, 0.95], [None, 0.7, 0.9, 0.93], [None, 1.1, 0.99, 0.97])
+    wide = MethodLine("none", "none", STEPS, [0.9, 0.92, 0.94, 0.95], [None, 0.7, 0.9, 0.93], [None, 1.1, 0.99, 0.97])
     low, high = drawn([wide], "light", target=None)["layout"]["yaxis"]["range"]
     assert low < 0.7
     assert high > 1.1
 
 
-def diverged(mean: list[float]) -> Line:
+def diverged(mean: list[float]) -> MethodLine:
     none: list[float | None] = [None] * len(mean)
-    return Line("rms_norm", "rms_norm", STEPS[: len(mean)], mean, none, none, seeds=5, diverged=3)
+    return MethodLine("rms_norm", "rms_norm", STEPS[: len(mean)], mean, none, none, seeds=5, diverged=3)
 
 
 def test_a_line_that_diverged_is_seen_and_marked_where_it_ends() -> None:
-    steady = Line("none", "none", STEPS, [2.0, 1.5, 1.2, 1.0], [None] * 4, [None] * 4)
+    steady = MethodLine("none", "none", STEPS, [2.0, 1.5, 1.2, 1.0], [None] * 4, [None] * 4)
     figure = drawn([steady, diverged([2.4, 2.6])], "light", target=None)
     low, high = figure["layout"]["yaxis"]["range"]
     assert low < 1.0
@@ -89,7 +91,7 @@ def test_a_line_that_diverged_is_seen_and_marked_where_it_ends() -> None:
 
 
 def test_line_with_huge_values_does_not_flatten_the_others() -> None:
-    steady = Line("none", "none", STEPS, [2.0, 1.5, 1.2, 1.0], [None] * 4, [None] * 4)
+    steady = MethodLine("none", "none", STEPS, [2.0, 1.5, 1.2, 1.0], [None] * 4, [None] * 4)
     figure = drawn([steady, diverged([2.4, 2.6, 1e6])], "light", target=None)
     assert figure["layout"]["yaxis"]["range"][1] == pytest.approx(2.6, abs=0.1)
     assert figure["data"][-1]["y"] == [2.6], "at the edge"

@@ -1,10 +1,10 @@
 """Figure of the learning curves of one experiment's seeds."""
 
-from normcore.figures.seed_curves import Line, seed_curves
+from normcore.figures.seed_curves import SeedLine, seed_curves
 from normcore.figures.styles import style_of
 
-SEEDS = [Line("seed 0", [5, 10], [0.25, 0.5], {"run": "run_1"}), Line("seed 1", [], [], {"run": "run_2"})]
-MEAN = Line("mean", [5], [0.25], {"mean": True})
+SEEDS = [SeedLine("seed 0", [5, 10], [0.25, 0.5], {"run": "run_1"}), SeedLine("seed 1", [], [], {"run": "run_2"})]
+MEAN = SeedLine("mean", [5], [0.25], {"mean": True})
 
 
 def test_seeds_share_the_methods_colour_and_are_told_apart_by_symbols() -> None:
@@ -32,8 +32,8 @@ def test_shares_are_in_per_cent_from_0_to_100_and_the_target_is_named() -> None:
 
 
 def test_divergence_of_a_seed_is_marked_and_other_seeds_stay_readable() -> None:
-    wild = Line("seed 2", [5, 10], [2.0, 1e9], {"run": "run_3"}, diverged=True)
-    steady = Line("seed 0", [5, 10, 40], [2.0, 1.5, 1.0], {"run": "run_1"})
+    wild = SeedLine("seed 2", [5, 10], [2.0, 1e9], {"run": "run_3"}, diverged=True)
+    steady = SeedLine("seed 0", [5, 10, 40], [2.0, 1.5, 1.0], {"run": "run_1"})
     figure = seed_curves([steady, wild], None, "none", "light", x="steps", y="loss", target=None)
     assert figure["layout"]["yaxis"]["autorangeoptions"] == {"clipmax": 2.05}
     mark = figure["data"][-1]

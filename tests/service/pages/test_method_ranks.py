@@ -1,4 +1,4 @@
-"""Standings of methods."""
+"""RankTable of methods."""
 
 import re
 from html import unescape
@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.db import Database
-from service.pages.method_ranks import Column, Standing, Standings, column
+from service.pages.method_ranks import Column, MethodRank, RankTable, column
 from tests.service.leaderboards.boards import board as board_of
 from tests.service.leaderboards.boards import result
 from tests.service.leaderboards.test_standing import FEW, FIRST, LOST, TIED
@@ -20,7 +20,7 @@ def read(client: TestClient, path: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
-DIVERGED, THIRD = Standing(None, [], None), Standing(3, [], 0.5)
+DIVERGED, THIRD = MethodRank(None, [], None), MethodRank(3, [], 0.5)
 
 
 def test_all_diverged_is_true_if_no_entry_of_the_tasks_has_a_value() -> None:
@@ -28,14 +28,14 @@ def test_all_diverged_is_true_if_no_entry_of_the_tasks_has_a_value() -> None:
         Column("lost", "accuracy", {"none": DIVERGED, "layer_norm": DIVERGED}),
         Column("won", "accuracy", {"none": THIRD}),
     ]
-    found = Standings(["none", "layer_norm"], columns)
+    found = RankTable(["none", "layer_norm"], columns)
     assert found.all_diverged(["lost"])
     assert not found.all_diverged(["lost", "won"])
     assert not found.all_diverged(["unmeasured"])
 
 
 def test_a_column_has_the_shared_ranks_of_the_board() -> None:
-    found = column(board(FIRST, *TIED, FEW, LOST)).standings
+    found = column(board(FIRST, *TIED, FEW, LOST)).ranks
     shown = {method: (one.rank, len(one.tied_with)) for method, one in found.items()}
     tied = {one.method: (2, 2) for one in TIED}
     assert shown == {"layer_norm": (1, 0), **tied, "batch_norm": (None, 0), "dynamic_tanh": (None, 0)}

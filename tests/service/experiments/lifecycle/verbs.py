@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from service.db import Database, epoch_now
 from service.experiments import lifecycle
-from service.experiments.lifecycle import Claim, Lease
+from service.experiments.lifecycle import ClaimedRun, Lease
 from service.experiments.tables import Run
 from service.queue import Notification
 from tests.service.sample_runs import ALL_QUEUES
@@ -28,7 +28,7 @@ def done(db: Database, verb: Callable[[Session], Any]) -> Any:
         return verb(session)
 
 
-def claim_one(db: Database, worker_id: str = "wrk_1", queues: Sequence[str] = ALL_QUEUES) -> Claim | None:
+def claim_one(db: Database, worker_id: str = "wrk_1", queues: Sequence[str] = ALL_QUEUES) -> ClaimedRun | None:
     with db.transaction() as session:
         return lifecycle.claim(session, queues=queues, worker_id=worker_id, lease_seconds=60)
 
