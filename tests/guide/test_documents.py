@@ -52,6 +52,9 @@ NOT_RUN = {
     "normbench report-card": "needs workers that measure; tests/normbench/test_terminal.py runs it",
     "echo": "submits an analysis, which needs a worker that measures; tests/normcore/analyses run them",
     "normbench open": "opens a browser",
+    "pg_dump": "needs a PostgreSQL of one's own",
+    "aws s3": "copies from a store of one's own",
+    "python -m benchmarks": "measures for minutes; benchmarks are no tests",
     "docker compose": "needs Docker; tests/test_deployment.py reads its files",
     "export NORMBENCH_": "names another machine",
     "normbench submit spec.yaml": "submits to another machine",
@@ -80,6 +83,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     )
     db = Database(settings.database_url)
     migrate(db)
+    (folder / "artifacts").mkdir()  # as after a run
     stop = threading.Event()
     thread = threading.Thread(target=work, args=(db, stop))
     with live_api(settings) as url:
