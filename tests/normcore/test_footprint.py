@@ -9,10 +9,13 @@ from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
 from normcore.footprint import PROCESS_BYTES, Excess, excess, footprint
+from normcore.kernels import cpu
 from normcore.seeding import reproducible
 from normcore.spec import InvalidSpec, SpecError, TrainingSpec, resolve
+from normcore.spec.cells import CELLS
 from normcore.spec.tasks import BENCHMARKS
 from normcore.training.loop import _prepare
+from tests.normcore.kernels.cell_pass import cell_of, drawn, in_float32
 
 CPU = torch.device("cpu")
 GIB = 1 << 30
@@ -100,6 +103,25 @@ def test_autograd_saves_at_least_the_estimated_bytes(task: str, kernel: str, dat
     seen = sum(size for place, size in kept.items() if place not in weights)
     assert epoch >= (spec.task.least_examples() or 0)
     assert 0 < found.backward * len(examples) / spec.training.batch_size <= seen <= 12 * found.backward, (found, seen)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+def test_fused_kernel_saves_the_numbers_of_a_step_that_its_cell_names(cell: str) -> None:
+    steps, batch, hidden = 7, 5, 32  # a multiple of the vector width, so that nothing is padded
+    built = cell_of(cell, "none", {}, inputs=3, hidden=hidden)
+    built, x, start = in_float32(built, *drawn(built, steps, batch))
+    saved: dict[int, int] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        if tensor.shape[:2] == (steps, batch) and tensor is not x:
+            saved[tensor.untyped_storage().data_ptr()] = tensor.numel()
+        return tensor
+
+    with saved_tensors_hooks(note, lambda tensor: tensor):
+        unrolled = cpu.unroll(built, x, start)
+    assert unrolled.y.requires_grad
+    kept = CELLS.validate({"cell": cell, "hidden_size": hidden}).kept_of_step
+    assert sum(saved.values()) == kept * steps * batch * hidden
 
 
 def test_batch_counts_no_more_examples_than_the_data_has() -> None:
