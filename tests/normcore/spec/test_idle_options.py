@@ -1,10 +1,13 @@
 """An option that a method calls idle in a model changes nothing there. Every other option changes something."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from pydantic import ValidationError
+from torch import Tensor, nn
 
 from normcore import cells, norms
 from normcore.events import Measured
@@ -110,6 +113,95 @@ def test_option_of_a_cell_that_is_not_idle_changes_the_outputs(
     assert not torch.equal(steps(cell, beside), steps(cell, {**beside, option: value}))
     changed = LayerNorm.model_validate({**LayerNorm.defaults(CELLS[cell]), **beside, option: value})
     assert changed.pointless(CELLS.validate({"cell": cell})) is None
+
+
+def traced(cell: str, method: str, options: dict[str, Any]) -> list[Tensor]:
+    """Compute the outputs of a cell in training and in evaluation, beside the sizes of its parameters."""
+    torch.manual_seed(0)
+    options = {"method": method, **METHODS[method].defaults(CELLS[cell]), **options}
+    norm = norms.build(METHODS.validate(options))
+    built: Any = cells.build(CELLS.validate({"cell": cell, "hidden_size": 5}), 3, norm)
+    with torch.no_grad():
+        for parameter in built.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape)
+    sizes = torch.tensor([parameter.numel() for parameter in built.parameters()])
+    x = torch.randn(4, 6, 3)
+    trained = [unroll(built, x, built.initial_state(6)).y for _ in range(3)]
+    with suppress(ValueError):  # statistics of the population are not known without a training
+        return [sizes, *trained, unroll(built.eval(), x, built.initial_state(6)).y]
+    return [sizes, *trained]
+
+
+def in_layer(task: str, method: str, options: dict[str, Any]) -> list[Tensor]:
+    """Compute the outputs of a layer's norm in training and in evaluation, beside the sizes of its parameters."""
+    torch.manual_seed(0)
+    written = METHODS.validate({"method": method, **METHODS[method].defaults(type(model_of(task))), **options})
+    norm, shape = norms.build(written), (32,) if task == "feedforward" else (32, 2, 3)
+    layer = nn.Linear(3, 32)
+    norm.parametrize(layer, "weight")
+    built = norm.layer(shape) if written.stands_at("layer") else nn.Identity()
+    sizes = torch.tensor([parameter.numel() for parameter in [*layer.parameters(), *built.parameters()]])
+    trained = [built(1 + torch.randn(6, *shape)) for _ in range(3)]
+    with suppress(ValueError):  # statistics of the population are not known without a training
+        return [sizes, layer.weight, *trained, built.eval()(torch.ones(6, *shape))]
+    return [sizes, layer.weight, *trained]
+
+
+def without_effect(compute: Callable[[dict[str, Any]], list[Tensor]], usual: Any) -> set[str]:
+    """Find the options of a method of which no other value changes what is computed. Options that allow no other value
+    are left out."""
+    return {option for option in type(usual).model_fields if option != "method" and not changes(compute, usual, option)}
+
+
+def changes(compute: Callable[[dict[str, Any]], list[Tensor]], usual: Any, option: str) -> bool:
+    before, value, allowed = compute({}), getattr(usual, option), 0
+    for other in other_values(option, type(usual).model_fields[option], value):
+        try:
+            found = compute({option: other})
+        except (ValidationError, ValueError):
+            continue
+        allowed += other != value
+        if len(found) != len(before) or not all(map(torch.equal, found, before)):
+            return True
+    return not allowed
+
+
+OF_TRAININGS = {
+    "recurrent_batch_norm": {"statistics", "population", "initial_state_noise"},
+    "weight_norm": {"init"},
+}
+"""Options that change nothing in a cell's pass, but in the training or evaluation around it."""
+
+
+@pytest.mark.parametrize(
+    ("cell", "method"),
+    [(cell, method) for cell in CELLS for method, kind in METHODS.items() if kind.fits(CELLS[cell])],
+)
+def test_a_method_names_each_option_that_changes_nothing_in_a_cell(cell: str, method: str) -> None:
+    usual = METHODS.validate({"method": method, **METHODS[method].defaults(CELLS[cell])})
+    idle = usual.idle(CELLS.validate({"cell": cell}))
+    found = without_effect(lambda options: traced(cell, method, options), usual)
+    assert found == idle | OF_TRAININGS.get(method, set())
+
+
+@pytest.mark.parametrize(
+    ("task", "method"),
+    [(task, method) for task in TASKS for method, kind in METHODS.items() if kind.fits(type(model_of(task)))],
+)
+def test_a_method_names_each_option_that_changes_nothing_in_a_layer(task: str, method: str) -> None:
+    usual = METHODS.validate({"method": method, **METHODS[method].defaults(type(model_of(task)))})
+    found = without_effect(lambda options: in_layer(task, method, options), usual)
+    assert found == usual.idle(model_of(task)) | OF_TRAININGS.get(method, set())
+
+
+@pytest.mark.parametrize("channels", [1, 2, 4])
+@pytest.mark.parametrize("method", [tag for tag, kind in METHODS.items() if "layer" in kind.takes])
+def test_a_method_says_where_it_leaves_nothing_of_single_numbers(method: str, channels: int) -> None:
+    """``groups: 2`` divides the channels of group norm."""
+    options = METHODS.validate({"method": method, **({"groups": min(2, channels)} if method == "group_norm" else {})})
+    built = norms.build(options).layer((channels, 1, 1))
+    outputs = built(torch.randn(5, channels, 1, 1, generator=torch.Generator().manual_seed(0)))
+    assert options.erases(channels) == (outputs.abs().max().item() < 1e-3)  # rounding is left
 
 
 @pytest.mark.parametrize(
