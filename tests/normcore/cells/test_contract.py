@@ -16,7 +16,14 @@ from torch import Tensor, nn
 
 from normcore import cells
 from normcore.cells.cell import RecurrentCell
-from normcore.norms.normalization import BiasPlace, Normalization, Size, normalized_product, normalized_sum
+from normcore.norms.normalization import (
+    BiasPlace,
+    Normalization,
+    Size,
+    normalized_product,
+    normalized_sum,
+    size_of_products,
+)
 from normcore.spec.cells import CELLS
 from normcore.spec.models.model import Place
 from normcore.spec.models.recurrent import RecurrentModel
@@ -121,6 +128,8 @@ def forgotten(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
             yield f"{site}: no norm is made"
         for k, spied in enumerate(unrolled.spied):
             yield from wrong_calls(site, spied)
+            if site == "sum":
+                yield from wrong_sizes(unrolled, spied)
             if unrolled.ends_as(Unrolled(make, kind, Spy(site, factor=3.0, which=k))):
                 yield f"{site}: the output of norm {k} is not used"
     yield from wrong_biases(make, kind)
@@ -153,6 +162,13 @@ def wrong_calls(site: Place, spied: Spied) -> Iterator[str]:
             and (call.size < 0.99 * call.a.abs().amax(-2)).any()
         ):
             yield f"{site}: the products are larger than their size"
+
+
+def wrong_sizes(unrolled: Unrolled, spied: Spied) -> Iterator[str]:
+    """Check that the size of a sum is that of its recurrent product, which is the only part that the norm may round."""
+    for call, state in zip(spied.calls, unrolled.states, strict=False):
+        if call.size is not None and not torch.equal(call.size, size_of_products(unrolled.cell.weight_hh, state.h)()):
+            yield "sum: the size is not that of the recurrent product"
 
 
 def wrong_biases(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
@@ -197,6 +213,7 @@ HABITS: dict[str, tuple[Any, str, str]] = {
     "norm of a sum": (normalized_sum, r"= norm\(a, t, size.*\)", "= a"),
     "t of a sum": (normalized_sum, r"norm\(a, t, size", "norm(a, 0, size"),
     "size of a sum": (normalized_sum, r", size=size_of_products\(weight, h\)", ""),
+    "size of the recurrent product in a sum": (None, r"(normalized_sum\(.*), state\.h, t\)", r"\1, 0 * state.h, t)"),
     "parametrize": (cells.build, r"norm\.parametrize\(.*\)$", "pass"),
     "parametrize one matrix": (cells.build, r"if p\.dim\(\) == 2\)", 'if name == "weight_ih")'),
     "norm of the recurrent term": (
