@@ -1,5 +1,6 @@
 """Imports that the fork server makes once for all processes that it forks: classes of options, and our implementations.
-Otherwise the registries would import them in each process again.
+Otherwise the registries would import them in each process again. The fork server also reads the digests that each
+process needs.
 """
 
 from contextlib import suppress
@@ -7,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from normcore.code_version import code_version
+from normcore.kernels import reference_code
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -24,4 +26,5 @@ for registry in IMPLEMENTED:
         with suppress(Exception):  # a module with a mistake fails the runs that need it, and no others
             import_module(registry.module_of(kind))
 code_version()  # asks git
+reference_code.present()  # reads the digests that a training compares
 LOADED.add_imported()

@@ -11,7 +11,7 @@ from importlib.metadata import version
 import torch
 from torch import nn
 
-from normcore.kernels import cpu, gpu_verdicts
+from normcore.kernels import cpu, gpu_verdicts, reference_code
 from normcore.recurrent.stack import Recurrent
 from normcore.recurrent.unroll import Unrolled, unroll
 from normcore.spec.cells import CELLS
@@ -46,7 +46,7 @@ def choose(
     """
     if kernel == "reference":
         return "reference", unroll
-    missing = why_not_fused(cell, method) or _missing_on(device, dtype)
+    missing = why_not_fused(cell, method) or _missing_on(device, dtype) or _edited(cell, method)
     if missing is None and device.type == "cuda":
         missing = _failed_on(device, cell, method, needs_trial=kernel == "auto")
     if missing is None:
@@ -106,6 +106,18 @@ def _failed_on(device: torch.device, cell: RecurrentModel, method: Method, *, ne
     if needs_trial and verdict is not None and not verdict.passed:
         return f"the fused kernel is {verdict} on this device"
     return None
+
+
+def _edited(cell: RecurrentModel, method: Method) -> str | None:
+    """Return why the fused kernel would not compute what the cell's and the method's code says; None if it does."""
+    module = reference_code.edited(type(cell), type(method))
+    if module is None:
+        return None
+    missing = f"{module} was edited, and the fused kernel computes the code before"
+    _warn_once(
+        f"{missing}: {cell.label} with {method.method} runs by the reference, several times slower if it is small"
+    )
+    return missing
 
 
 def _missing_on(device: torch.device, dtype: torch.dtype) -> str | None:

@@ -1,5 +1,7 @@
 """Choice of the loop over time when a model is built. A kernel that is asked for by name runs or is refused."""
 
+import json
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -11,8 +13,9 @@ import pytest
 import torch
 from torch import nn
 
+import normcore
 from normcore import kernels
-from normcore.kernels import KernelUnavailable, choose, cpu, running
+from normcore.kernels import KernelUnavailable, choose, cpu, reference_code, running
 from normcore.models.build import Build
 from normcore.recurrent import Recurrent, unroll
 from normcore.spec import InvalidSpec, TrainingSpec, resolve
@@ -45,6 +48,53 @@ def test_reference_is_available_everywhere_and_fused_only_where_implemented(
     else:
         with pytest.raises(KernelUnavailable, match=r"there is no fused kernel .*; use auto or reference"):
             choose("fused", options, norm, on, torch.float32)
+
+
+def test_digests_of_the_code_that_kernels_follow_are_those_of_this_code() -> None:
+    """If this fails, compare the kernels with the edited code, then run ``python -m tools.reference_code``."""
+    assert json.loads(reference_code.DIGESTS.read_text(encoding="utf-8")) == reference_code.present()
+
+
+TRAIN = """
+import sys
+from normcore.events import Measured
+from normcore.run import run
+from normcore.spec import resolve
+task, norm, cell = sys.argv[1:]
+spec = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": norm}, "model": {"cell": cell}}
+values = [event.values["train.loss"] for event in run(resolve(spec), 0) if isinstance(event, Measured)]
+print(values[-1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "norm", "module", "before", "after"),
+    [
+        ("lstm", "rms_norm", "norms/rms_norm.py", "return a * (mean", "return 3 * a * (mean"),
+        ("gru", "none", "cells/gru.py", "n + z *", "n + 0.2 * z *"),
+    ],
+)
+def test_edit_of_the_code_that_a_kernel_follows_has_its_effect(
+    cell: str, norm: str, module: str, before: str, after: str, tmp_path: Path
+) -> None:
+    """The copy of the package finds its kernels in the cache. An edit of a comment leaves the kernels in use."""
+    shutil.copytree(Path(normcore.__file__).parent, tmp_path / "normcore", ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "normcore" / module
+    source = file.read_text(encoding="utf-8")
+    assert before in source
+
+    def trained(text: str) -> tuple[str, str]:
+        file.write_text(text, encoding="utf-8")
+        command = [sys.executable, "-c", TRAIN, "sequential_digits", norm, cell]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr
+
+    usual, _ = trained(source)
+    commented, warned = trained(f"{source}\n# a comment\n")
+    assert (commented, warned) == (usual, "")
+    changed, warned = trained(source.replace(before, after))
+    assert changed != usual
+    assert f"normcore.{module.removesuffix('.py').replace('/', '.')} was edited" in warned
 
 
 @pytest.mark.parametrize("task", ["attentive_reader", "order_embedding", "skip_thoughts"])
