@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
@@ -154,7 +154,9 @@ class Training:
         if result.divergence is not None:
             log.warning("%s", result.divergence)
         for name, content_of in outputs.of(event):
-            self._write(name, content_of())
+            content = content_of() if name == MODEL else _made(name, content_of)
+            if content is not None:
+                self._write(name, content)
         return RunFinished(event.outcome, result, event.timing, self._start_of_training)
 
     @property
@@ -241,6 +243,15 @@ class Training:
             checkpoint=checkpoint,
             trained=trained,
         )
+
+
+def _made(name: str, content_of: Callable[[], bytes]) -> bytes | None:
+    """Make an artifact of the task. None if that fails: the log says why, and the run keeps its results."""
+    try:
+        return content_of()
+    except Exception:
+        log.warning("%s could not be made, and is missing among the run's files", name, exc_info=True)
+        return None
 
 
 def _first(events: Iterator[Event]) -> Started:

@@ -52,8 +52,8 @@ def _digest(module: str) -> str | None:
 
 
 def _modules() -> Iterator[str]:
-    yield from map(CELLS.module_of, FUSED_CELLS)
-    yield from map(METHODS.module_of, FUSED_METHODS)
+    yield from (CELLS.module_of(cell) for cell in FUSED_CELLS)
+    yield from (METHODS.module_of(method) for method in FUSED_METHODS)
     yield from COMMON
 
 

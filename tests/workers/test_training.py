@@ -85,15 +85,36 @@ def test_the_log_of_a_run_that_diverged_says_what_broke(
 
 
 @pytest.mark.parametrize("error", [OSError("no such font"), ZeroDivisionError("division by zero")])
-def test_an_artifact_that_cannot_be_made_is_an_error_of_the_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+def test_an_artifact_that_cannot_be_made_is_missing_and_the_log_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken() -> bytes:
         raise error
 
-    end = Finished("completed", result_of(), timing_of(), lambda: b"weights", {"sample.txt": broken})
-    monkeypatch.setattr("workers.training.run", telling(started(), end))
-    with pytest.raises(type(error), match=str(error)):
+    artifacts = {"sample.txt": broken, "figures/whole.json": lambda: b"{}"}
+    end = Finished("completed", result_of(), timing_of(), lambda: b"weights", artifacts)
+    monkeypatch.setattr("workers.training.run", telling(started(), Probed(QUIET), end))
+    *_, last = told_by(job(tmp_path))
+    assert isinstance(last, RunFinished)
+    assert last.result == result_of()
+    names = {artifact.name for artifact in Artifacts(str(tmp_path)).list("run_1")}
+    assert {"model.pt", "figures/whole.json"} <= names
+    assert "sample.txt" not in names
+    (said,) = (one for one in caplog.records if one.getMessage().startswith("sample.txt could not be made"))
+    assert said.exc_info is not None
+    assert said.exc_info[1] is error
+
+
+def test_a_model_that_cannot_be_stored_is_an_error_of_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> bytes:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(
+        "workers.training.run", telling(started(), Finished("completed", result_of(), timing_of(), broken))
+    )
+    with pytest.raises(ZeroDivisionError):
         told_by(job(tmp_path))
 
 
