@@ -19,6 +19,7 @@ from benchmarks.reproductions.trainings import (
     write_order,
 )
 from benchmarks.reproductions.verdicts import verdict
+from service.wording import listed
 
 FROM = "Verdicts are computed from"
 FROM_SEEDS = f"{FROM} the results of each seed in [seeds.json](reproductions/seeds.json)."
@@ -61,7 +62,7 @@ def _computed_from(seeds: Mapping[str, Seeds]) -> str:
     from_table = [words(name) for name, own in seeds.items() if own.is_printed]
     if not from_table:
         return FROM_SEEDS
-    return FROM_PRINTED if len(from_table) == len(seeds) else FROM_BOTH.format(" and ".join(from_table))
+    return FROM_PRINTED if len(from_table) == len(seeds) else FROM_BOTH.format(listed(from_table))
 
 
 def judge_orders(section: Section, before: Earlier, runs: Runs) -> list[OrderResult]:
@@ -92,6 +93,13 @@ def seeds_at_hand(section: Section, before: Earlier, runs: Runs) -> Mapping[str,
         **{name: Seeds.of(run, specs[name].training) for name, run in runs.items() if run is not None},
     }
     return {name: known[name] for name in specs if name in known}
+
+
+def parts_from(text: str, begin: str) -> list[str]:
+    """Paragraph of an earlier section that begins so, with the table, picture or block after it; empty without such a
+    paragraph."""
+    parts = text.split("\n\n")
+    return next((parts[k : k + 2] for k, part in enumerate(parts) if part.startswith(begin)), [])
 
 
 def rows_without_run(section: Section, before: Earlier, runs: Runs) -> Mapping[str, Row]:

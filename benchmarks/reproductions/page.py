@@ -7,7 +7,14 @@ from typing import Any, cast
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from benchmarks.reproductions.carryover import judge_orders, refresh, rows_without_run, seeds_at_hand, write_orders
+from benchmarks.reproductions.carryover import (
+    judge_orders,
+    parts_from,
+    refresh,
+    rows_without_run,
+    seeds_at_hand,
+    write_orders,
+)
 from benchmarks.reproductions.earlier import FULL_SIZE, GLANCE, Earlier
 from benchmarks.reproductions.findings import findings
 from benchmarks.reproductions.markdown import NOT_RUN, Row, number, prose, table, words
@@ -16,6 +23,7 @@ from benchmarks.reproductions.sections import CURVES, Citation, Section
 from benchmarks.reproductions.seeds import OfSections
 from benchmarks.reproductions.trainings import (
     NOT_COUNTED,
+    TIMES_TOLD,
     OrderResult,
     Runs,
     expectation,
@@ -34,6 +42,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service.artifacts import Artifacts
 from service.leaderboards.entry import stored_pooled
 from service.leaderboards.tables import Entry
+from service.wording import listed
 
 NOTHING = Earlier()
 CURVES_TOLD = "Validation by updates: mean of the seeds, and its 95% interval"
@@ -177,15 +186,15 @@ def section_of(session: Session, artifacts: Artifacts, section: Section, before:
 
 
 def _trained(session: Session, artifacts: Artifacts, section: Section, before: Earlier) -> Iterator[str]:
-    specs, runs = section.trainings(), _runs(session, section)
+    specs, runs, text = section.trainings(), _runs(session, section), before.sections.get(section.title, "")
     old_rows = rows_without_run(section, before, runs)
     task = next(iter(specs.values())).task
     metric = task.metric()
     yield results(runs, metric, section.shows, first_evaluations(specs), old_rows)
     yield from other_metrics(runs, task.metrics)
-    yield from _samples(artifacts, section, runs)
-    if section.baseline and not old_rows:
-        yield to_the_best_of(section.baseline, runs, metric)
+    yield from _samples(artifacts, section, runs, text)
+    if section.baseline:
+        yield from parts_from(text, TIMES_TOLD) if old_rows else [to_the_best_of(section.baseline, runs, metric)]
     yield from write_orders(section, before, runs)
     machines = [machine for run in runs.values() if run is not None for machine in run.machines]
     for analysis in section.looks_into:
@@ -200,17 +209,23 @@ def _origin_of(section: Section, before: Earlier, old_rows: Mapping[str, Row]) -
     """Sentence on the origin of earlier rows. ``seeds.read_table`` needs it before the sentence on the new runs."""
     measured = MEASURED.search(" ".join(before.sections.get(section.title, "").split()))
     if old_rows and measured is not None:
-        curves = ", and so do the curves" if section.draws else ""
-        yield prose(f"{STAYS.format(' and '.join(map(words, old_rows)), curves)}{measured[1]}.")
+        things = [*(["the curves"] if section.draws else []), *(["the times"] if section.baseline else [])]
+        curves = f", and so do {' and '.join(things)}" if things else ""
+        yield prose(f"{STAYS.format(listed(list(map(words, old_rows))), curves)}{measured[1]}.")
 
 
-def _samples(artifacts: Artifacts, section: Section, runs: Mapping[str, Trained | None]) -> Iterator[str]:
-    """Yield links to the pictures that ``pictures.draw`` writes, and the beginnings of texts that models made."""
+def _samples(artifacts: Artifacts, section: Section, runs: Mapping[str, Trained | None], text: str) -> Iterator[str]:
+    """Yield links to the pictures that ``pictures.draw`` writes, and the beginnings of texts that models made.
+
+    Args:
+        text: the earlier text of the section, whose samples stay where the database has no run.
+    """
     if any(runs[name] is not None for name in section.draws):
         yield f"![{CURVES_TOLD}]({PICTURES}/{section.specs}/{CURVES})"
     for sample in section.samples:
         run = runs[sample.spec]
         if run is None or run.run_to_show is None:
+            yield from parts_from(text, f"{sample.shows}:")
             continue
         if sample.is_text:
             begin = made_by(run.run_to_show, sample.artifact, artifacts).decode().splitlines()[: sample.lines]

@@ -122,6 +122,9 @@ def is_first(cell: str, first: int) -> bool:
     return mark_first(cell, first).startswith(UNRESOLVED.format(number(first)))
 
 
+TIMES_TOLD = "Time to the best level that"
+
+
 def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:
     """Table of times to the baseline's best level and to the spec's own best, divided by the baseline's time.
 
@@ -129,7 +132,7 @@ def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:
     """
     own = words(baseline)
     told = (
-        f"Time to the best level that {own} of the same seed holds for {HELD} validations, and to each spec's own best"
+        f"{TIMES_TOLD} {own} of the same seed holds for {HELD} validations, and to each spec's own best"
         f" level, as parts of the time in which {own} gets to its best:"
     )
     return f"{prose(told)}\n\n{table(_parts(runs[baseline], runs, metric))}"

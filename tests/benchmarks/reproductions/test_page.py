@@ -447,11 +447,13 @@ def test_a_row_that_was_not_run_again_stays_and_is_compared_by_its_printed_inter
     asked = section.model_copy(update={"orders": orders, "shows": "", "baseline": "with_ln"})
     row = "| without | 3 | 0.5133 | 0.4261 to 0.6006 | 10 (3 of 3) | 1.0 |"
     measured_on = "Measured on a machine; commit bd0cfa7, 2026-11-25."
+    head, times = f"|{'---|' * 7}", "\n| without | 3.25 | 1 to 6 | 3 | 1 to 5 | 2 | 1 to 4 |"
     with db.snapshot() as session:
         before = (
             page(session, NO_ARTIFACTS, [asked])
             .replace(f"| without | {NOT_RUN} |  |  |  |  |", row)
             .replace("**How far", f"{measured_on}\n\n**How far")
+            .replace(head, head + times)
             .replace(
                 "*LN: with ln, then without*: not known yet.", "*LN: with ln, then without*: seen in 3 of 3 seeds."
             )
@@ -468,10 +470,13 @@ def test_a_row_that_was_not_run_again_stays_and_is_compared_by_its_printed_inter
         " (95% interval 0.2156 to 0.3645), p = 0.0015."
     ) in text
     assert "updates to the target*: not counted seed by seed. **Verdict not computed**" in text
-    assert "Rows of without stand as they were printed before. They were measured on a machine; commit bd0cfa7," in text
+    assert (
+        "Rows of without stand as they were printed before, and so do the times. They were measured on a machine;"
+        " commit bd0cfa7,"
+    ) in text
     assert FROM_BOTH.format("without") in text
     assert list(seeds["some"]) == ["with_ln"]
-    assert "Time to the best level" not in text, "the curves of the other are not at hand"
+    assert printed.count(head + times) == 1, "the curves of the other are not at hand"
 
 
 def test_an_analysis_that_was_run_again_is_new(db: Database, section: Section) -> None:
