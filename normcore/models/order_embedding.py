@@ -5,14 +5,15 @@ Shapes: B images or captions, F features of an image, H numbers of either.
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from normcore.models.build import Build
 from normcore.models.sentence_encoder import SentenceEncoder
 from normcore.models.words import Words
+from normcore.norms.normalization import needs_float64
 from normcore.spec.models import order_embedding as spec
 
 MARGIN = 0.05
+SHORTEST = 1e-12  # rows that are shorter are divided by this instead of by their length
 DIFFERENCES = 1 << 22  # differences in memory at once: few enough for a cache
 
 
@@ -29,11 +30,19 @@ class OrderEmbedding(nn.Module):
 
     def placed_captions(self, words: Words) -> Tensor:
         """Embed captions as vectors (B, H) of length 1 without negative numbers."""
-        return functional.normalize(self.captions(words), dim=1).abs()
+        return _unit(self.captions(words)).abs()
 
     def placed_images(self, features: Tensor) -> Tensor:
         """Embed the features (B, F) of images as vectors (B, H) of length 1 without negative numbers."""
-        return functional.normalize(self.image(functional.normalize(features, dim=1)), dim=1).abs()
+        return _unit(self.image(_unit(features))).abs()
+
+
+def _unit(rows: Tensor) -> Tensor:
+    """Compute ``torch.nn.functional.normalize`` of rows (B, H), in float64 if squares leave the range of float32."""
+    length: Tensor = rows.norm(dim=1, keepdim=True)
+    if rows.is_cpu and needs_float64(length.square()):
+        return _unit(rows.double()).to(rows.dtype)
+    return rows / length.clamp_min(SHORTEST)
 
 
 def energy(captions: Tensor, images: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 LOG_2_PI = math.log(2 * math.pi)
 LOG_LARGEST = 40.0  # log of a deviation in standard units: float32 can still add up squares of smaller ones
+STEEPEST = 8.0  # |atanh rho|: with smaller ones, float32 still tells rho from 1
 EXTREME = 170.0  # bound of -log sigma and |atanh rho| in float64
 
 
@@ -58,10 +59,11 @@ class PenMixture(NamedTuple):
         1 / (1 - rho^2) is cosh^2(atanh rho), and Z / (1 - rho^2) = z_1^2 + (z_2 - rho z_1)^2 / (1 - rho^2). So no
         difference of nearly equal numbers arises if rho is near 1.
 
-        The cost is computed in float64 if squares could overflow. On a GPU it always is, because checking would wait
-        for the device. Deviation: in float64, sigma is at least e^-170, and atanh rho is within +-170.
+        The cost is computed in float64 if float32 could overflow or lose digits. On a GPU it always is, because
+        checking would wait for the device. Deviation: in float64, sigma is at least e^-170, and atanh rho is within
+        +-170.
         """
-        if self.mean.is_cpu and self._log_largest(points) < LOG_LARGEST:
+        if self.mean.is_cpu and self._is_moderate(points):
             return self._cost(points)
         wide = PenMixture(*(part.double() for part in self))
         wide = wide._replace(
@@ -70,11 +72,13 @@ class PenMixture(NamedTuple):
         )
         return wide._cost(points.double()).to(points.dtype)
 
-    def _log_largest(self, points: Tensor) -> float:
-        """Compute an upper bound of log |z| and log |z_2 - rho z_1| / sqrt(1 - rho^2)."""
+    def _is_moderate(self, points: Tensor) -> bool:
+        """Tell if float32 can compute the cost. Its factors must fit, too: at the mean, 0 is multiplied by them."""
         farthest = points.detach()[..., :2].abs().amax() + self.mean.detach().abs().amax()
-        steepest = self.atanh_correlation.detach().abs().amax() - self.log_deviation.detach().amin()
-        return (farthest.log() + steepest).item() + math.log(2)
+        correlation = self.atanh_correlation.detach().abs().amax()
+        steepest = correlation - self.log_deviation.detach().amin()
+        log_largest = (farthest.clamp(min=1).log() + steepest).item() + math.log(2)  # of |z| and of ``across``
+        return log_largest < LOG_LARGEST and correlation.item() < STEEPEST
 
     def _cost(self, points: Tensor) -> Tensor:
         rho = self.atanh_correlation.tanh()

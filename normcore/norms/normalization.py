@@ -13,6 +13,7 @@ from normcore.spec.models.model import Place
 
 BiasPlace = Literal["outside", "inside", "both"]
 Size = Callable[[], Tensor]  # returns (F), or (T, F); only norms that need the size call it
+SHORT, LONG = 1e-11, 1e11  # lengths between them have squares that fit into float32, with all digits
 
 
 class Normalization:
@@ -90,6 +91,16 @@ def needs_float64(squares: Tensor) -> bool:
     return not squares.detach().amax().item() < largest_exact
 
 
+def lengths_need_float64(lengths: Tensor) -> bool:
+    """Tell if float32 is too narrow for the squares that lengths of vectors are computed from: if a length is infinite
+    or NaN, or so large or small that squares overflow or lose digits. On a GPU the answer is always no, as in
+    ``needs_float64``."""
+    if not lengths.is_cpu or lengths.dtype != torch.float32 or lengths.numel() == 0:
+        return False
+    least, greatest = lengths.detach().aminmax()
+    return not (least.item() > SHORT and greatest.item() < LONG)
+
+
 def normalized_product(
     norm: nn.Module, weight: Tensor, x: Tensor, t: int, mask: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
@@ -118,11 +129,19 @@ def size_of_products(weight: Tensor, rows: Tensor) -> Size:
 
 
 def _size_of_products(weight: Tensor, rows: Tensor) -> Tensor:
-    largest: Tensor = torch.linalg.vector_norm(rows, dim=-1).amax(-1, keepdim=True)  # (..., 1)
-    if needs_float64(largest.square()):
-        largest = torch.linalg.vector_norm(rows, dim=-1, dtype=torch.float64).amax(-1, keepdim=True)
-    lengths: Tensor = torch.linalg.vector_norm(weight, dim=1)
-    return largest * lengths
+    largest = _lengths(rows).amax(-1, keepdim=True)  # (..., 1)
+    return largest * _lengths(weight)
+
+
+def _lengths(rows: Tensor) -> Tensor:
+    """Compute the lengths of rows (..., n): in float64 if squares leave the range of float32. Short rows do not change
+    the dtype, because many inputs have rows of zeros."""
+    lengths: Tensor = torch.linalg.vector_norm(rows, dim=-1)
+    if not lengths_need_float64(lengths):
+        return lengths
+    exact: Tensor = torch.linalg.vector_norm(rows, dim=-1, dtype=torch.float64)
+    all_fit = lengths.amax().item() < LONG
+    return torch.where(lengths < SHORT, exact.to(lengths.dtype), lengths) if all_fit else exact
 
 
 class Identity(nn.Module):

@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 
 from normcore.norms.batch_norm import per_channel
 from normcore.norms.batch_statistics import BatchStatistics, require_examples
-from normcore.norms.normalization import Normalization, Size, at_least_float32
+from normcore.norms.normalization import Normalization, Size, at_least_float32, lengths_need_float64
 from normcore.spec.methods import weight_norm as spec
 from normcore.spec.models.model import Place
 
@@ -150,12 +150,17 @@ class LengthAndDirection(nn.Module):
 
     def forward(self, g: Tensor, v: Tensor) -> Tensor:
         """Compute w from g and v: g (O, 1), v (O, I) -> w (O, I); for a convolution g (O, 1, 1, 1), v (O, I, h, w)."""
-        return g * v / _length(v)
+        length = _length(v)
+        if lengths_need_float64(length):
+            return self.forward(g.double(), v.double()).to(v.dtype)
+        return g * v / length
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Return the lengths and directions of the rows of ``weight``. A row of zeros has length 0 and an arbitrary
         direction."""
         length = _length(weight)
+        if lengths_need_float64(length):
+            length = _length(weight.double()).to(weight.dtype)
         return length, torch.where(length == 0, 1.0, weight)
 
 

@@ -1,5 +1,7 @@
 """Order-embeddings compute the equations of Vendrov et al. 2016 and LN section 6.1."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -60,6 +62,45 @@ def test_embeddings_have_length_1_and_no_negative_entry() -> None:
     for placed in (model.placed_captions(words), model.placed_images(torch.randn(2, FEATURES).double())):
         assert (placed >= 0).all()
         torch.testing.assert_close(placed.norm(dim=1), torch.ones(2).double())
+
+
+@pytest.mark.parametrize("size", [1e-20, 1.0, 3e19, 1e30])
+def test_images_with_large_or_small_features_are_placed_in_float32_as_in_float64(size: float) -> None:
+    model, features = order_embedding(), size * torch.randn(3, FEATURES, generator=torch.Generator().manual_seed(6))
+    hold_placed_against_float64(model, features)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
+def test_images_are_placed_by_large_or_small_weights_as_in_float64(scale: float) -> None:
+    model, features = order_embedding(), torch.randn(3, FEATURES, generator=torch.Generator().manual_seed(6))
+    with torch.no_grad():
+        model.image.weight *= scale
+    hold_placed_against_float64(model, features)
+
+
+def hold_placed_against_float64(model: OrderEmbedding, features: Tensor) -> None:
+    gradients, placed = [], []
+    for kind in (model, copy.deepcopy(model).double()):
+        x = features.to(kind.image.weight.dtype).requires_grad_()
+        y = kind.placed_images(x)
+        gradients.append(torch.autograd.grad((y * torch.arange(5.0)).sum(), [x, kind.image.weight]))
+        placed.append(y.detach().double())
+    torch.testing.assert_close(*placed, rtol=1e-5, atol=1e-6)
+    for found, right in zip(*gradients, strict=True):
+        near = 1e-5 * right.abs().max().item()
+        torch.testing.assert_close(found.double(), right, rtol=0, atol=near)
+
+
+def test_a_row_of_usual_size_is_divided_as_torch_normalizes_it() -> None:
+    """Bits of trainings do not change."""
+    model, features = order_embedding(), torch.randn(3, FEATURES)
+    features[1] = 0
+    normalize = torch.nn.functional.normalize
+    expected = normalize(model.image(normalize(features, dim=1)), dim=1).abs()
+    found = model.placed_images(features)
+    assert torch.equal(found, expected)
+    ours, theirs = (torch.autograd.grad(y[:, 1].sum(), model.image.weight)[0] for y in (found, expected))
+    assert torch.equal(ours, theirs)
 
 
 def test_a_caption_is_read_to_its_own_end() -> None:

@@ -122,6 +122,27 @@ def test_cost_of_extreme_numbers_in_float32_equals_float64(extreme: dict[int, fl
     assert exact_gradient.isfinite().all()
 
 
+@pytest.mark.parametrize(
+    ("mean", "away"), [(0.0, 0.0), (1.0, 0.0), (1.0, 0.7)], ids=["at_the_mean_0", "at_the_mean_1", "off_the_mean"]
+)
+@pytest.mark.parametrize("deviation", [-90.0, -60.0, -39.0, 0.0, 39.0, 60.0, 90.0])
+@pytest.mark.parametrize("correlation", [0.0, 7.9, -20.0, 45.0, 88.0, -89.0, 90.0, 100.0, -1000.0])
+def test_cost_of_one_component_in_float32_equals_float64(
+    correlation: float, deviation: float, mean: float, away: float
+) -> None:
+    """A value that does not fit into float32 is infinite there. The gradient of -1000 is 0, because it is bounded."""
+    told = torch.zeros(1, 7)
+    told[0, 2:4] = torch.tensor([mean, -2 * mean])
+    told[0, 4:6] = deviation
+    told[0, 6] = correlation
+    seen = torch.tensor([[mean + away, -2 * mean - away / 2, 1.0]])
+    exact, exact_gradient = cost_and_gradient(told.double(), seen.double())
+    cost, gradient = cost_and_gradient(told, seen)
+    subnormal = torch.finfo(torch.float32).tiny
+    torch.testing.assert_close(cost, exact.float().double(), rtol=1e-5, atol=0)
+    torch.testing.assert_close(gradient, exact_gradient.float().double(), rtol=2e-5, atol=subnormal)
+
+
 @pytest.mark.parametrize("place", [10, 16])
 def test_numbers_too_extreme_for_float64_are_bounded(place: int) -> None:
     told = numbers(1)

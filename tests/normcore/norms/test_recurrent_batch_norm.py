@@ -243,6 +243,22 @@ def test_products_of_equal_rows_that_cancel_are_taken_for_constant(inputs: int, 
     assert not any(varying(a, size_of_products(weight, rows)()))
 
 
+@pytest.mark.parametrize("scale", [1e20, 1e-25])
+def test_products_of_equal_rows_with_large_or_small_weights_are_taken_for_constant(scale: float) -> None:
+    """The products cancel, so that a feature's own size does not show the rounding. Other rows are normalized."""
+    torch.manual_seed(0)
+    row, weight = torch.randn(101), torch.randn(101, 101)
+    weight -= (1 - 1e-6) * (weight @ row).outer(row) / row.square().sum()
+    rows = row.repeat(33, 1)
+    rows[::3] *= 1 + torch.finfo(torch.float32).eps
+    weight *= scale
+    a = functional.linear(rows, weight)
+    assert (a.amax(0) > a.amin(0)).any(), "else this shows nothing"
+    assert not any(varying(a, size_of_products(weight, rows)()))
+    rows = torch.randn(33, 101)
+    assert all(varying(functional.linear(rows, weight), size_of_products(weight, rows)()))
+
+
 def test_size_of_products_is_that_of_rows_and_weights() -> None:
     weight, rows = torch.tensor([[3.0, 4.0], [1.0, 0.0]]), torch.tensor([[[1.0, 0.0], [0.0, 2.0]], [[0.0, 0.0]] * 2])
     assert torch.equal(size_of_products(weight, rows)(), torch.tensor([[10.0, 2.0], [0.0, 0.0]]))

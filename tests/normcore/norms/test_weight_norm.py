@@ -5,7 +5,7 @@ from torch.nn.utils.parametrizations import spectral_norm
 
 from normcore.norms import build
 from normcore.norms.population import population_statistics
-from normcore.norms.weight_norm import initialize_from_data_
+from normcore.norms.weight_norm import LengthAndDirection, initialize_from_data_
 from normcore.recurrent import Recurrent, load_torch_state_dict
 from normcore.spec.cells.lstm import LSTM
 from normcore.spec.methods.weight_norm import WeightNorm
@@ -150,6 +150,33 @@ def test_row_of_zeros_is_loaded_with_length_0_and_has_finite_gradients() -> None
     torch.testing.assert_close(y, theirs(x)[0], rtol=0, atol=1e-6)
     y.sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in ours.parameters())
+
+
+def weight_of(g: torch.Tensor, v: torch.Tensor) -> list[torch.Tensor]:
+    """Compute a weight from its lengths and directions, and the gradients of both."""
+    g, v = g.clone().requires_grad_(), v.clone().requires_grad_()
+    weight = LengthAndDirection()(g, v)
+    factors = torch.randn(v.shape, generator=torch.Generator().manual_seed(8)).to(v.dtype)
+    return [weight.detach(), *torch.autograd.grad((weight * factors).sum(), [g, v])]
+
+
+@pytest.mark.parametrize("size", [3e-25, 1e-20, 1e-12, 1e12, 3e19, 1e30])
+@pytest.mark.parametrize("shape", [(4, 7), (4, 3, 2, 2)], ids=["units", "channels"])
+def test_large_and_small_directions_give_the_weight_of_float64(shape: tuple[int, ...], size: float) -> None:
+    random = torch.Generator().manual_seed(7)
+    g, v = torch.randn(4, *[1] * (len(shape) - 1), generator=random), size * torch.randn(shape, generator=random)
+    for found, exact in zip(weight_of(g, v), weight_of(g.double(), v.double()), strict=True):
+        assert found.dtype == torch.float32
+        near = 1e-6 * exact.abs().max().item()
+        torch.testing.assert_close(found.double(), exact, rtol=0, atol=near)
+
+
+@pytest.mark.parametrize("size", [3e-25, 1.0, 3e19])
+def test_large_and_small_rows_are_loaded(size: float) -> None:
+    weight = size * torch.tensor([[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]])
+    g, v = LengthAndDirection().right_inverse(weight)
+    torch.testing.assert_close(g, size * torch.tensor([[5.0], [0.0], [1.0]]), rtol=1e-6, atol=0)
+    torch.testing.assert_close(LengthAndDirection()(g, v), weight, rtol=1e-6, atol=0)
 
 
 def test_the_description_says_how_many_images_the_first_batch_has() -> None:
