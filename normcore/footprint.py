@@ -1,16 +1,18 @@
-"""Least memory that a training needs, computed from its spec without torch and without reading data.
+"""Least memory that a run needs, a training or an analysis, computed from its spec without torch and without reading
+data.
 
-The result is a lower bound, so that no training is refused that would fit. It leaves out what a method adds, what a
+The result is a lower bound, so that no run is refused that would fit. It leaves out what a method adds, what a
 reference loop keeps beyond the fused kernels, temporaries, and evaluation. ``python -P -m benchmarks.memory`` compares
-the bound with the measured peaks of trainings.
+the bound with the measured peaks of trainings. An analysis computes its own bound: ``Analysis.least_memory``.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from normcore.data.datasets import DATASETS
-from normcore.spec import ExperimentSpec, TrainingSpec
+from normcore.spec import AnalysisSpec, ExperimentSpec, TrainingSpec
+from normcore.spec.part import Part
 from normcore.spec.tasks.char_lm import CharLM
 from normcore.spec.tasks.images import ImageClassification
 from normcore.spec.tasks.pixels import PixelSequence
@@ -21,10 +23,11 @@ HOLD_THEIR_FILES = (CharLM, ImageClassification, PixelSequence)  # in memory as 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Least bytes of memory that a training needs, by purpose.
+    """Least bytes of memory that a run needs, by purpose.
 
     Attributes:
-        weights: bytes of the parameters, and of the parameters of the best model so far.
+        weights: bytes of the parameters. For a training they count twice, because the parameters of the best model so
+            far are kept.
         gradients, optimizer: bytes of the gradients, and of the numbers that the optimizer keeps.
         backward: bytes that a forward pass keeps for the backward pass.
         data: bytes of the data set.
@@ -44,21 +47,30 @@ class Footprint:
         return self.weights + self.gradients + self.optimizer + self.backward + self.data
 
     def on(self, kind: str) -> int:
-        """Bytes that the training needs in the memory of a kind of device, ``cpu`` or ``cuda``. Python and torch count
-        for ``cpu`` only, because they lie in the machine's memory."""
+        """Bytes that the run needs in the memory of a kind of device, ``cpu`` or ``cuda``. Python and torch count for
+        ``cpu`` only, because they lie in the machine's memory."""
         return needed_on(kind, self.tensors)
 
 
+class FootprintOnCpu(Footprint):
+    """Footprint of a run whose tensors lie in the machine's memory even if the worker has a GPU."""
+
+    def on(self, kind: str) -> int:
+        return Footprint.on(self, kind) if kind == "cpu" else 0
+
+
 def needed_on(kind: str, tensors: int) -> int:
-    """Compute the bytes that a training needs in the memory of a kind of device, from the bytes of its tensors. For
+    """Compute the bytes that a run needs in the memory of a kind of device, from the bytes of its tensors. For
     ``cpu`` the bytes of the process are added."""
     return tensors + (PROCESS_BYTES if kind == "cpu" else 0)
 
 
 def footprint(spec: ExperimentSpec) -> Footprint | None:
-    """Compute the footprint of a spec's training; None for an analysis, or if the cost of the model is not known."""
-    if not isinstance(spec, TrainingSpec):
-        return None
+    """Compute the footprint of a run of a spec; None if the cost of the model is not known, or if the analysis does not
+    say what it needs."""
+    if isinstance(spec, AnalysisSpec):
+        return _of_analysis(spec)
+    assert isinstance(spec, TrainingSpec)
     cost = spec.task.least_cost(spec.model)
     if cost is None:
         return None
@@ -75,6 +87,14 @@ def footprint(spec: ExperimentSpec) -> Footprint | None:
     )
 
 
+def _of_analysis(spec: AnalysisSpec) -> Footprint | None:
+    least = spec.task.least_memory(spec.model, spec.norm)
+    if least is None:
+        return None
+    kind = FootprintOnCpu if least.on_cpu else Footprint
+    return kind(least.weights, least.gradients, least.optimizer, least.backward, least.data, PROCESS_BYTES)
+
+
 def _data_bytes(spec: TrainingSpec) -> int:
     if not isinstance(spec.task, HOLD_THEIR_FILES):
         return 0
@@ -83,54 +103,76 @@ def _data_bytes(spec: TrainingSpec) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """Size in a spec that makes a training too large for a memory.
+    """Size in a spec that makes a run too large for a memory.
 
     Attributes:
         field: path of the size in the spec.
-        most: the largest value of the size that fits if nothing else changes; None if no value fits.
+        most: the largest value of the size that fits if nothing else changes; None if no value that is allowed fits.
     """
 
     field: tuple[str, ...]
     most: int | None
 
 
-def excess(spec: TrainingSpec, memory: int, kind: str) -> Excess:
+def excess(spec: ExperimentSpec, memory: int, kind: str) -> Excess:
     """Find the size to reduce in a spec that needs more than ``memory`` bytes on a kind of device.
 
     Each size is tried at half its value, or at the profile's value if that value is smaller. The result is the size
-    whose change saves the most memory.
+    whose change saves the most memory. If the spec has no size, the result is its task.
     """
     usual = spec.task.profiles[spec.task.profile]
     parts = {"model": usual.model, "training": usual.training, "task": usual.task}
     sizes = [size for part, written in parts.items() for size in _sizes(spec, part, written)]
-    path, value, changed, _ = min(sizes, key=lambda size: _needed(size[2](min(size[1] // 2, size[3] or size[1])), kind))
-    return Excess(path, _largest(value, lambda smaller: _needed(changed(smaller), kind) <= memory))
+    if not sizes:
+        return Excess(("task", "name"), None)
+    found = min(sizes, key=lambda size: _needed(size.changed(min(size.value // 2, size.usual or size.value)), kind))
+    most = _largest(found.value, lambda smaller: _needed(found.changed(smaller), kind) <= memory)
+    return Excess(found.path, most if most and most >= found.least else None)
 
 
-Changed = Callable[[int], TrainingSpec]
+class _Size(NamedTuple):
+    """A whole number in a spec, which may decide the footprint.
+
+    Attributes:
+        path: path of the number in the spec.
+        changed: function that returns the spec with another value.
+        usual: value of the profile; None if the profile does not name the number.
+        least: least value that is allowed.
+    """
+
+    path: tuple[str, ...]
+    value: int
+    changed: Callable[[int], ExperimentSpec]
+    usual: int | None
+    least: int
 
 
-def _sizes(spec: TrainingSpec, part: str, usual: Any) -> Iterator[tuple[tuple[str, ...], int, Changed, int | None]]:
-    """Yield the whole numbers in a part of a spec, which may decide the footprint. For each: its path, its value, a
-    function that returns the spec with another value, and the profile's value."""
-    options = getattr(spec, part)
-    for name, value in options:
+def _sizes(spec: ExperimentSpec, part: str, usual: Mapping[str, Any]) -> Iterator[_Size]:
+    """Yield the sizes in a part of a spec; none if the spec has no such part."""
+    options: Any = getattr(spec, part, None)
+    for name, value in () if options is None else options:
         if type(value) is int and value > 1:
 
-            def changed(smaller: int, name: str = name) -> TrainingSpec:
+            def changed(smaller: int, name: str = name) -> ExperimentSpec:
                 return spec.model_copy(update={part: options.model_copy(update={name: max(1, smaller)})})
 
-            yield (part, name), value, changed, usual.get(name)
+            yield _Size((part, name), value, changed, usual.get(name), _least(options, name))
         elif isinstance(value, tuple) and value and all(type(size) is int for size in value):
 
-            def capped(most: int, name: str = name, value: tuple[int, ...] = value) -> TrainingSpec:
+            def capped(most: int, name: str = name, value: tuple[int, ...] = value) -> ExperimentSpec:
                 smaller = tuple(min(size, max(1, most)) for size in value)
                 return spec.model_copy(update={part: options.model_copy(update={name: smaller})})
 
-            yield (part, name), max(value), capped, max(usual.get(name, (1,)))
+            yield _Size((part, name), max(value), capped, max(usual.get(name, (1,))), 1)
 
 
-def _needed(spec: TrainingSpec, kind: str) -> int:
+def _least(options: Part, name: str) -> int:
+    """Least value that is allowed for an option that is a whole number."""
+    bounds = [getattr(rule, "ge", None) for rule in type(options).model_fields[name].metadata]
+    return max([1, *(bound for bound in bounds if isinstance(bound, int))])
+
+
+def _needed(spec: ExperimentSpec, kind: str) -> int:
     found = footprint(spec)
     return found.on(kind) if found else 0
 

@@ -1,5 +1,5 @@
-"""Memory of a training, compared with the memory of the workers. A training that fits no worker is refused. A training
-that fits only larger workers is left to them.
+"""Memory of a run, compared with the memory of the workers. A run that fits no worker is refused. A run that fits only
+larger workers is left to them.
 """
 
 import math
@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, or_
 from sqlalchemy.orm import Session
 
 from normcore.footprint import Footprint, excess, footprint, needed_on
-from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
+from normcore.spec import ExperimentSpec, SpecError
 from service import wording
 from service.errors import Invalid
 from service.experiments.tables import Run
@@ -21,7 +21,7 @@ NO_MACHINE_HAS = 16 << 40  # bytes; the limit while no worker says how much memo
 
 
 class Room(NamedTuple):
-    """Kind of a worker's device, and the bytes that the worker gives a training. None if the bytes are not known."""
+    """Kind of a worker's device, and the bytes that the worker gives a run. None if the bytes are not known."""
 
     kind: str
     memory: int | None
@@ -47,7 +47,7 @@ def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float, know
         Invalid: a run needs more memory than every live worker gives it; the error names the field that matters most.
     """
     needed = footprint(spec)
-    if needed is None or not isinstance(spec, TrainingSpec):
+    if needed is None:
         return
     known = {} if known is None else known
     if spec.device not in known:
@@ -86,7 +86,7 @@ def _roomiest(rooms: list[Room], spec: ExperimentSpec, needed: Footprint | None)
     return max(rooms, key=left, default=Room("cuda" if spec.device == "cuda" else "cpu", None))
 
 
-def _refusal(spec: TrainingSpec, needed: Footprint, room: Room) -> SpecError:
+def _refusal(spec: ExperimentSpec, needed: Footprint, room: Room) -> SpecError:
     bound = NO_MACHINE_HAS if room.memory is None else room.memory
     blamed = excess(spec, bound, room.kind)
     whose = (

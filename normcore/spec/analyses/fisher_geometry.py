@@ -2,7 +2,11 @@
 
 from typing import ClassVar, Literal
 
-from normcore.spec.analyses.analysis import LN, Analysis, one_size
+from normcore.spec.analyses.analysis import FLOAT64, LN, Analysis, Memory, one_size
+from normcore.spec.methods.method import Method
+from normcore.spec.models.model import Model
+
+OUTPUTS, INPUTS, EXAMPLES = 8, 5, 64
 
 
 class FisherGeometry(Analysis):
@@ -18,3 +22,7 @@ class FisherGeometry(Analysis):
     profiles: ClassVar = one_size("8 outputs, 5 inputs, 64 examples.")
 
     name: Literal["fisher_geometry"] = "fisher_geometry"
+
+    def least_memory(self, model: Model | None, norm: Method | None) -> Memory:
+        """Compute the memory of the model's weights, biases and gains, and of the examples."""
+        return Memory(weights=FLOAT64 * OUTPUTS * (INPUTS + 2), data=FLOAT64 * EXAMPLES * INPUTS, on_cpu=True)

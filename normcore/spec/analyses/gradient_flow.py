@@ -1,15 +1,19 @@
 """Gradient flow."""
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from normcore.spec.analyses.analysis import ONE_LAYER, RBN, Analysis
+from normcore.spec.analyses.analysis import FLOAT64, ONE_LAYER, RBN, Analysis, Memory
+from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.task import Need, Profile
 
+PIXELS: Mapping[str, int] = {"digits": 64, "mnist": 784}  # of an image, one a step
+CLASSES = 10
 Gain = Annotated[float, Field(gt=0, le=1e3)]
 
 
@@ -64,3 +68,8 @@ class GradientFlow(Analysis):
 
     def needs(self) -> tuple[Need, ...]:
         return (Need(self.images, "images"),)
+
+    def least_memory(self, model: Model | None, norm: Method | None) -> Memory | None:
+        """Compute the memory at the end of the forward pass. Gradients of parameters are never computed."""
+        cost = cast(RecurrentModel, model).with_readout(1, PIXELS[self.images], CLASSES, read=1)
+        return cost and Memory(weights=FLOAT64 * cost.parameters, backward=FLOAT64 * cost.kept * self.cases)

@@ -1,12 +1,15 @@
 """Hidden dynamics."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from pydantic import Field, PositiveFloat
 
-from normcore.spec.analyses.analysis import LN, ONE_LAYER, Analysis, one_size
+from normcore.spec.analyses.analysis import FLOAT32, FLOAT64, LN, ONE_LAYER, Analysis, Memory, one_size
+from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
+
+STEPS, CASES = 20, 100
 
 
 class HiddenDynamics(Analysis):
@@ -30,3 +33,13 @@ class HiddenDynamics(Analysis):
         max_length=100,
         description="Factors by which W_h is multiplied.",
     )
+
+    def least_memory(self, model: Model | None, norm: Method | None) -> Memory | None:
+        """Compute the memory at the end of a forward pass. The network and its input exist twice: as drawn, and in
+        float64. The states of all steps exist in float64."""
+        network = cast(RecurrentModel, model)
+        cost, states = network.cost(network.hidden_size, STEPS), STEPS * CASES * network.hidden_size
+        twice = FLOAT32 + FLOAT64
+        return cost and Memory(
+            weights=twice * cost.parameters, backward=FLOAT64 * states, data=twice * states, on_cpu=True
+        )

@@ -2,9 +2,12 @@
 
 from typing import ClassVar, Literal
 
-from normcore.spec.analyses.analysis import LN, Analysis, one_size
+from normcore.spec.analyses.analysis import FLOAT64, LN, Analysis, Memory, one_size
+from normcore.spec.methods.method import Method
 from normcore.spec.models.feed_forward import FeedForward
 from normcore.spec.models.model import Model
+
+INPUTS, UNITS, CASES = 5, 8, 64
 
 
 class Layer(FeedForward):
@@ -21,7 +24,17 @@ class Invariances(Analysis):
     title: ClassVar[str] = "Invariances"
     citation: ClassVar[str] = f"{LN}, section 5.1 and Table 1"
     takes_norm: ClassVar[bool] = True
-    subject: ClassVar[Model | None] = Layer(hidden_sizes=(8,))
+    subject: ClassVar[Model | None] = Layer(hidden_sizes=(UNITS,))
     profiles: ClassVar = one_size("Six changes of a layer of 8 units, 64 cases.")
 
     name: Literal["invariances"] = "invariances"
+
+    def least_memory(self, model: Model | None, norm: Method | None) -> Memory:
+        """Compute the memory of the layer's weights and their copy, of the cases, and of the original output."""
+        units = UNITS * getattr(norm, "groups", 1)
+        return Memory(
+            weights=2 * FLOAT64 * units * INPUTS,
+            backward=FLOAT64 * units * CASES,
+            data=FLOAT64 * CASES * INPUTS,
+            on_cpu=True,
+        )

@@ -4,11 +4,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from normcore.spec.analyses.analysis import RBN, TrainedAnalysis
+from normcore.spec.analyses.analysis import INT64, RBN, Memory, TrainedAnalysis
 from normcore.spec.methods.method import Method
+from normcore.spec.models.model import Model
 from normcore.spec.task import Profile
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.tasks.char_lm import CharLM
+
+LEAST_SEGMENTS = 2  # of each length that the test text holds; a batch has all of them, or more
 
 
 class LengthGeneralization(TrainedAnalysis):
@@ -42,3 +45,7 @@ class LengthGeneralization(TrainedAnalysis):
                 " use shorter lengths, or a run with test_chars: null"
             )
         return None
+
+    def least_memory(self, model: Model | None, norm: Method | None) -> Memory:
+        """Compute the memory of a batch of the longest segments. The model is not in the spec, so it does not count."""
+        return Memory(data=INT64 * LEAST_SEGMENTS * max(self.lengths))

@@ -1,13 +1,17 @@
 """Smallest batch."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from pydantic import Field
 
-from normcore.spec.analyses.analysis import ONE_LAYER, Analysis, one_size
+from normcore.spec.analyses.analysis import FLOAT32, ONE_LAYER, Analysis, Memory, one_size
+from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.task import Need, Profile
+
+STEPS, INPUTS, CLASSES = 8, 8, 10  # a row of 8 pixels a step
+LARGEST = 64  # of the batches
 
 
 class SmallestBatch(Analysis):
@@ -39,3 +43,13 @@ class SmallestBatch(Analysis):
 
     def needs(self) -> tuple[Need, ...]:
         return (Need("digits"),)
+
+    def least_memory(self, model: Model | None, norm: Method | None) -> Memory | None:
+        """Compute the memory at the end of the last forward pass with the largest batch. From the second update on,
+        the gradients of the update before still exist."""
+        cost = cast(RecurrentModel, model).with_readout(INPUTS, STEPS, CLASSES, read=1)
+        if cost is None:
+            return None
+        weights = FLOAT32 * cost.parameters
+        kept = weights if self.updates > 1 else 0
+        return Memory(weights, gradients=kept, optimizer=kept, backward=FLOAT32 * cost.kept * LARGEST, on_cpu=True)

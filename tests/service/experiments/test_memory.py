@@ -15,7 +15,7 @@ from service.experiments.memory import NO_MACHINE_HAS
 from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
-from tests.service.sample_runs import submitted, written
+from tests.service.sample_runs import submitted, submitted_analysis, written
 
 GB = 10**9
 LARGE: dict[str, Any] = {"model": {"hidden_size": 4096}}
@@ -124,6 +124,70 @@ def test_a_run_that_fits_only_a_larger_worker_is_left_to_that_worker(db: Databas
     join(db, "wrk_small", 1 * GB)
     join(db, "wrk_large", 2 * GB)
     large, small = submitted(db, **LARGE).id, submitted(db).id
+    assert taken(db, "wrk_small") == small
+    assert taken(db, "wrk_small") is None
+    assert taken(db, "wrk_large") == large
+
+
+def analysis_of(name: str, options: dict[str, Any] | None = None, **model: Any) -> dict[str, Any]:
+    return {"task": {"name": name, **(options or {})}, "model": model, "norm": {"method": "none"}}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("spec", "loc"),
+    [
+        (analysis_of("step_cost", hidden_size=65536, num_layers=64), ["model", "hidden_size"]),
+        (analysis_of("step_cost", {"num_steps": 10_000, "batch_size": 100_000}), ["task", "batch_size"]),
+        (analysis_of("gradient_flow", hidden_size=65536), ["model", "hidden_size"]),
+        (analysis_of("hidden_dynamics", hidden_size=65536), ["model", "hidden_size"]),
+        (analysis_of("smallest_batch", hidden_size=65536), ["model", "hidden_size"]),
+    ],
+)
+def test_an_analysis_that_fits_no_worker_is_refused_with_both_numbers(
+    client: TestClient, db: Database, spec: dict[str, Any], loc: list[str], dry_run: bool
+) -> None:
+    join(db, "wrk_1", 4 * GB)
+    needed = footprint(resolve(spec))
+    assert needed is not None
+    answer = client.post("/v1/experiments", params={"dry_run": dry_run}, json=spec)
+    assert answer.status_code == 422, answer.text
+    (refused,) = answer.json()["errors"]
+    told, _, repair = refused["msg"].rpartition("; ")
+    told_too = f"a run needs at least {wording.size(needed.on('cpu'))} of memory"
+    assert (refused["loc"], refused["type"]) == (loc, "memory")
+    assert told == f"{told_too}, and the largest live worker gives it 4.0 GB"
+    part, name = loc
+    most = int(repair.removeprefix("use ").removesuffix(" or less").replace(",", ""))
+    repaired = footprint(resolve(spec | {part: {**spec[part], name: most}}))
+    assert repaired is not None
+    assert repaired.on("cpu") <= 4 * GB
+
+
+def test_an_analysis_that_no_machine_can_hold_is_refused_without_workers(client: TestClient) -> None:
+    spec = analysis_of("step_cost", hidden_size=65536, num_layers=64)
+    answer = client.post("/v1/experiments", params={"dry_run": True}, json=spec)
+    (refused,) = answer.json()["errors"]
+    assert refused["loc"] == ["model", "hidden_size"]
+    assert "no live worker says how much it has, so the limit is 17,592 GB" in refused["msg"]
+
+
+def test_an_analysis_on_the_cpu_is_not_compared_with_the_memory_of_a_gpu(client: TestClient, db: Database) -> None:
+    join(db, "wrk_1", 1 * GB, "cuda")
+    for name, is_refused in (("hidden_dynamics", False), ("step_cost", True)):
+        body = analysis_of(name, hidden_size=8192)
+        answer = client.post("/v1/experiments", params={"dry_run": True}, json=body)
+        assert (answer.status_code == 422) is is_refused, name
+
+
+def test_an_analysis_that_fits_only_a_larger_worker_is_left_to_that_worker(db: Database) -> None:
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 2 * GB)
+    spec = analysis_of("step_cost", hidden_size=4096)
+    needed = footprint(resolve(spec))
+    assert needed is not None
+    assert 1 * GB < needed.on("cpu") < 2 * GB
+    large, small = submitted_analysis(db, spec).id, submitted_analysis(db, analysis_of("step_cost")).id
     assert taken(db, "wrk_small") == small
     assert taken(db, "wrk_small") is None
     assert taken(db, "wrk_large") == large

@@ -65,6 +65,26 @@ def test_a_plan_stores_nothing_and_has_no_estimate_without_measured_runs(client:
         assert session.scalar(select(func.count()).select_from(Run)) == 0
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("task", "model"),
+    [
+        ({"name": "step_cost", "num_steps": 10_000, "batch_size": 100_000}, {}),
+        ({"name": "gradient_flow"}, {"hidden_size": 65536}),
+        ({"name": "hidden_dynamics"}, {"hidden_size": 65536}),
+        ({"name": "smallest_batch"}, {"hidden_size": 65536}),
+    ],
+)
+def test_plan_of_an_analysis_tells_its_memory(client: TestClient, task: dict[str, Any], model: dict[str, Any]) -> None:
+    body = {"task": task, "model": model, "norm": {"method": "none"}}
+    answer = client.post("/v1/experiments", params={"dry_run": "true"}, json=body)
+    assert answer.status_code == 200, answer.text
+    planned, needed = answer.json(), footprint(resolve(body))
+    assert needed is not None
+    assert planned["memory_bytes"] == needed.on("cpu") > 30e9
+    assert planned["memory"] == asdict(needed)
+
+
 def test_seconds_of_a_run_include_evaluation_data_compiling_and_warm_up(client: TestClient, db: Database) -> None:
     submitted(db)
     trained(db, 2.0, timing={"training": 2.0, "evaluation": 1.0, "data": 0.5, "compile": 0.25, "warm_up": 0.125})
