@@ -11,6 +11,7 @@ NO_SPREAD = "no spread"
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 UNBROKEN = "\u00a0"
 HALF = 0.5
+LARGE = 1e6  # from here on a value is written with a power of ten
 THIN = "\u202f"  # between the thousands; it does not break
 
 
@@ -214,7 +215,10 @@ def rank_interval(limits: Sequence[int] | None) -> str:
 
 
 def _four(number: float) -> str:
-    """Format a number with four digits behind the point if it is small, and with fewer if it is large."""
+    """Format a number with four digits behind the point if it is small, with fewer if it is large, and with a power of
+    ten from a million on."""
+    if abs(number) >= LARGE:
+        return f"{number:.4g}"
     return f"{number:.4f}" if abs(number) < 10 else f"{number:.2f}" if abs(number) < 1000 else steps(number)
 
 

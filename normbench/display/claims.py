@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.text import Text
 
 from normbench.answers import SubmittedResult
-from normbench.display.numbers import bounds, counted, interval, seeds
+from normbench.display.numbers import bounds, counted, interval, seeds, signed
 from normbench.display.table import Column, Table, block
 
 ENOUGH = 3  # fresh seeds needed to judge a claim, which needs two seeds of its own
@@ -56,7 +56,7 @@ def _difference(result: SubmittedResult) -> str | None:
     difference = result["difference"]
     if difference is None:
         return None
-    return f"{difference['mean']:+.3f}{bounds(difference['ci95'])}, p {difference['p_value']:.2g}"
+    return f"{signed(difference['mean'])}{bounds(difference['ci95'])}, p {difference['p_value']:.2g}"
 
 
 def _missing(result: SubmittedResult) -> str:

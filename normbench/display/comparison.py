@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from normbench.answers import Comparison
-from normbench.display.numbers import bounds, interval, rank
+from normbench.display.numbers import bounds, decimal, interval, rank, signed
 from normbench.display.table import Column, Table
 
 NOTE = (
@@ -100,12 +100,12 @@ def _value(entry: Mapping[str, Any]) -> str | None:
     if entry["n_diverged"]:
         parts.append(f"{entry['n_diverged']} of {len(entry['seeds'])} diverged")
     if score is not None and (value is None or score != value["mean"]):
-        parts.append(f"score {score:.3f}")
+        parts.append(f"score {decimal(score)}")
     return ", ".join(filter(None, parts)) or None
 
 
 def _difference(difference: Mapping[str, Any] | None, outcome: str | None) -> str | None:
-    return outcome if difference is None else f"{difference['mean']:+.3f}{bounds(difference['ci95'])}, {outcome}"
+    return outcome if difference is None else f"{signed(difference['mean'])}{bounds(difference['ci95'])}, {outcome}"
 
 
 def _speedups(split: Mapping[str, Any] | None) -> Sequence[str | None]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Leaderboard
-from normbench.display.numbers import interval, rank, short_fingerprints
+from normbench.display.numbers import SHORTEST_FINGERPRINT, decimal, interval, rank, short_fingerprints
 from normbench.display.table import Column, Table
 
 
@@ -73,8 +73,8 @@ def _note(board: Leaderboard) -> str | None:
         if entry.get("gap")
     ]
     capped = [
-        f"{entry['name']} ({entry['fingerprint'][:8]}) is ranked by {entry['score']:.3f}, as no seed counts as worse"
-        " than no skill."
+        f"{entry['name']} ({entry['fingerprint'][:8]}) is ranked by {decimal(entry['score'])}, as no seed counts as"
+        " worse than no skill."
         for entry in board["entries"]
         if entry["value"] and not entry["n_diverged"] and entry.get("score") not in (None, entry["value"]["mean"])
     ]
@@ -127,7 +127,8 @@ def _source(entry: Mapping[str, Any]) -> str | None:
         return f"published, quoted from {entry['origin']}" if entry["origin"] else "published"
     if entry.get("of_older_code"):
         parts = ["method" if part == "norm" else part for part in entry.get("older_parts", ())]
-        return f"of older code: {', '.join(parts)}" if parts else "of older code"
+        older = f"of older code {(entry.get('code') or '')[:SHORTEST_FINGERPRINT]}".rstrip()
+        return f"{older}: {', '.join(parts)}" if parts else older
     return "over budget" if entry["over_budget"] else None
 
 

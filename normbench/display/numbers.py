@@ -4,11 +4,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 SHORTEST_FINGERPRINT = 8  # characters; the service takes no fewer
+LARGE = 1e6  # from here on a number is written with a power of ten
 
 
 def interval(value: Mapping[str, Any] | None) -> str | None:
     """Text of a mean, with its 95% interval if it has one."""
-    return None if value is None else f"{value['mean']:.3f}{bounds(value['ci95'])}"
+    return None if value is None else f"{decimal(value['mean'])}{bounds(value['ci95'])}"
+
+
+def decimal(number: float, digits: int = 3) -> str:
+    """Text of a value: 0.653, -12.500. A large number has one more digit than ``digits`` in all: 1.234e+100."""
+    return f"{number:.{digits}f}" if abs(number) < LARGE else f"{number:.{digits + 1}g}"
+
+
+def signed(number: float) -> str:
+    """Text of a difference: +0.012, -0.500, +1.234e+100."""
+    text = decimal(number)
+    return text if text.startswith("-") else f"+{text}"
 
 
 def bounds(ci95: Sequence[float] | None) -> str:
@@ -18,7 +30,7 @@ def bounds(ci95: Sequence[float] | None) -> str:
     low, high = ci95
     if low == high:
         return " (no spread)"
-    written = ((f"{low:.{digits}f}", f"{high:.{digits}f}") for digits in range(3, 16))
+    written = ((decimal(low, digits), decimal(high, digits)) for digits in range(3, 17))
     first, last = next((both for both in written if both[0] != both[1]), (f"{low:g}", f"{high:g}"))
     return f" [{first}, {last}]"
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from normbench.answers import ENDED, Experiment, Run, Sweep
 from normbench.client import Client
 from normbench.display.experiments import divergences, has_diverged, has_diverged_altogether, subject, value_of, waits
-from normbench.display.numbers import counted, duration
+from normbench.display.numbers import counted, decimal, duration
 from normbench.display.queue import Queue
 from normbench.display.sweeps import diverged_cells
 from normbench.display.sweeps import title as sweep_title
@@ -225,7 +225,7 @@ def _value(client: Client, runs: Sequence[Run], metric: str | None) -> str | Non
     results = [value for run in runs if not has_diverged(run) and (value := value_of(run)) is not None]
     running = next((run for run in runs if run["state"] == "running"), None)
     if running is None or metric is None:
-        return f"test {metric} {sum(results) / len(results):.3f}" if results else None
+        return f"test {metric} {decimal(sum(results) / len(results))}" if results else None
     series = f"valid.{metric}"
     try:
         curve: Mapping[str, object] | None = client.measurements(running["id"], series=[series], max_points=4).get(
@@ -234,4 +234,4 @@ def _value(client: Client, runs: Sequence[Run], metric: str | None) -> str | Non
     except NormbenchError:
         return None
     points = curve["points"] if curve else None
-    return f"valid {metric} {points[-1][1]:.3f}" if isinstance(points, list) and points else None
+    return f"valid {metric} {decimal(points[-1][1])}" if isinstance(points, list) and points else None

@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from normbench.answers import ReportCard
-from normbench.display.numbers import bounds
+from normbench.display.numbers import bounds, decimal
 from normbench.display.table import Column, Table
 
 TABLE_1 = {
@@ -116,7 +116,7 @@ def _standings(card: ReportCard) -> Table | None:
             s["name"],
             _rank(s),
             *([", ".join(s["tied_with"]) or None] if any(s["tied_with"] for s in card["standings"]) else []),
-            None if s["mean"] is None else f"{s['metric']} {s['mean']:.3f}{bounds(s['ci95'])}",
+            None if s["mean"] is None else f"{s['metric']} {decimal(s['mean'])}{bounds(s['ci95'])}",
             s["n_seeds"],
         )
         for s in card["standings"]

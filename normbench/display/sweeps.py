@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from normbench.answers import Sweep, SweepCell, SweepPlan, SweepSummary
-from normbench.display.numbers import age, counted, duration, interval
+from normbench.display.numbers import age, counted, decimal, duration, interval
 from normbench.display.table import Column, Table, block
 from normcore.spec.names import cell_names, option, shared
 
@@ -102,7 +102,7 @@ def _cells(found: Sweep) -> Table:
         (
             name + (" *" if cell["fingerprint"] == best else ""),
             "diverged" if cell in lost else cell["state"],
-            None if (valid := _valid(cell)) is None else f"{valid:.3f}",
+            None if (valid := _valid(cell)) is None else decimal(valid),
             interval(cell["entry"]["value"]) if cell["entry"] else None,
             len(cell["seeds"]),
             cell["experiment_id"],
@@ -142,7 +142,7 @@ def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
     shown = sorted({k for k in NUMBERS_SHOWN if k < most} | {most})
     columns = [Column("method"), *(Column(f"{k}", optional=0 if k in (1, most) else 1) for k in shown)]
     rows = [
-        (method, *(f"{curve[k - 1][1]:.3f}" if k <= len(curve) else None for k in shown))
+        (method, *(decimal(curve[k - 1][1]) if k <= len(curve) else None for k in shown))
         for method, curve in curves.items()
     ]
     return Table("Expected test value if you had tried only k settings", columns, rows)

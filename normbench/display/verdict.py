@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Comparison
-from normbench.display.numbers import counted
+from normbench.display.numbers import counted, decimal
 
 CLAIMS = {"better": "is better than", "worse": "is worse than", "not shown": "is not shown to differ from"}
 
@@ -29,4 +29,4 @@ def verdict(found: Comparison, metric: str) -> str:
 def _worth(entry: Mapping[str, Any]) -> str:
     """Score of an entry: mean test value of all seeds. A seed that diverged counts as chance level."""
     lost = f" ({entry['n_diverged']} of {len(entry['seeds'])} diverged)" if entry["n_diverged"] else ""
-    return f"{entry['score']:.3f}{lost}" if entry["score"] is not None else f"–{lost}"
+    return f"{decimal(entry['score'])}{lost}" if entry["score"] is not None else f"–{lost}"

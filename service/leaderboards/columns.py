@@ -51,6 +51,7 @@ def board_table(board: Leaderboard) -> Table:
             *estimate("value"),
             Column("valid_value", "number"),
             Column("gap", "truth"),
+            Column("too_few_seeds", "truth"),
             *(column for metric in metrics for column in estimate(f"values.{metric}")),
             Column("conflicting_seeds", "json"),
             Column("contended", "integer"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from normcore.spec.metric import Direction, Metric
 from normcore.target import Time
+from service.statistics.spread import cut_number
 from service.statistics.times import Run, TimeUnit, kaplan_meier, times
 from service.statistics.values import Interval, Limits, Value, value, worth
 
@@ -176,7 +177,7 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
     of_metrics = {metric.name: _value(results, metric, test_items(metric.name)) for metric in metrics}
     first = of_metrics[metrics[0].name]
     chosen_by = [
-        worth(result.valid_value, metrics[0].direction, result.no_skill)
+        cut_number(worth(result.valid_value, metrics[0].direction, result.no_skill))
         for result in results
         if result.valid_value is not None and not result.diverged
     ]

@@ -1,6 +1,7 @@
 """Verdict of a board in a sentence: the best method, and how sure that is."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from normcore.spec.tasks import BENCHMARKS
 from service import wording
@@ -12,6 +13,9 @@ from service.statistics.times import TimeUnit, time_pair
 from service.statistics.values import Limits
 
 FEWEST_TASKS = 3  # tasks without which the verdict names no overall winner
+MAX_NAMED = 5  # entries that a sentence names; the table below it has all
+
+METHOD = "the method "
 
 Seeds = Mapping[str, Sequence[RunResult]]  # the runs that count, by fingerprint
 
@@ -29,7 +33,30 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
     if few and len(enough) < 2:
         return _too_few(board, ranked)
     found = _order(board, enough, sum(that_count(entry, board.rank_by) < TESTED for entry in few), seeds)
-    return _besides(board, found, few) if few else found
+    found = _besides(board, found, few) if few else found
+    return replace(found, claim=begun(found.claim))
+
+
+def in_sentence(name: str) -> str:
+    """Name of an entry in a sentence. "none is first" reads as "no entry is first", so ``none`` is called a method."""
+    return f"{METHOD}{name}" if name.partition(" ")[0] == "none" else name
+
+
+def listed_entries(names: Sequence[str]) -> str:
+    """List the names of entries in a sentence. Among other names ``none`` is clear, and stays as it is."""
+    return _named(names if len(names) > 1 else list(map(in_sentence, names)))
+
+
+def _named(texts: Sequence[str]) -> str:
+    """List entries in a sentence: a few by their texts, and the number of the others."""
+    if len(texts) <= MAX_NAMED + 1:
+        return wording.listed(texts)
+    return wording.listed([*texts[:MAX_NAMED], f"{len(texts) - MAX_NAMED} other entries"])
+
+
+def begun(sentence: str) -> str:
+    """Begin a sentence with a capital letter if its first word is not the name of a method."""
+    return f"{sentence[:1].upper()}{sentence[1:]}" if sentence.startswith(METHOD) else sentence
 
 
 def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Seeds) -> Verdict:
@@ -40,7 +67,9 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
     """
     first, *others = enough
     if not others:
-        return Verdict(f"{first.name} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet.")
+        return Verdict(
+            f"{in_sentence(first.name)} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet."
+        )
     tied = [entry for entry in others if entry.tie_group == first.tie_group]
     if tied:
         return _ties(board, first, tied)
@@ -51,21 +80,20 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
 
 
 def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
-    told = wording.listed(
-        [
-            f"{entry.name} has {_worth(board, entry)} over {wording.count(that_count(entry, board.rank_by), 'seed')}"
-            for entry in ranked[:2]
-        ]
-    )
-    return Verdict("Too few seeds to rank:", f"{told}. {NEEDED}.")
+    told = [
+        f"{in_sentence(entry.name)} has {_worth(board, entry)}"
+        f" over {wording.count(that_count(entry, board.rank_by), 'seed')}"
+        for entry in ranked[:2]
+    ]
+    return Verdict("Too few seeds to rank:", f"{wording.listed(told)}. {NEEDED}.")
 
 
 def _besides(board: Leaderboard, found: Verdict, few: Sequence[Entry]) -> Verdict:
     """Verdict on the entries with enough seeds, followed by the names of the entries with too few seeds."""
-    left_out = [f"{entry.name} ({counted(that_count(entry, board.rank_by))})" for entry in few]
+    left_out = [f"{in_sentence(entry.name)} ({counted(that_count(entry, board.rank_by))})" for entry in few]
     return Verdict(
         f"Of the entries with {FEWEST} seeds or more, {found.claim}",
-        f"{found.detail} Too few seeds to rank: {wording.listed(left_out)}.",
+        f"{found.detail} Too few seeds to rank: {_named(left_out)}.",
     )
 
 
@@ -76,7 +104,7 @@ def ties(board: Leaderboard) -> list[str]:
         if entry.tie_group is not None and not entry.too_few_seeds:
             groups.setdefault(entry.tie_group, []).append(entry)
     return [
-        f"{wording.listed([entry.name for entry in group])}: no difference is shown"
+        f"{_named([entry.name for entry in group])}: no difference is shown"
         for group in groups.values()
         if len(group) > 1
     ]
@@ -104,9 +132,10 @@ def _without_rank(measured: Sequence[Entry]) -> Verdict:
 
 
 def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
-    names = wording.listed([entry.name for entry in tied])
+    names = listed_entries([entry.name for entry in tied])
+    ties = "ties" if len(tied) == 1 else "tie"
     return Verdict(
-        f"{first.name} has the best {_ranked_by(board)}, and {names} {'ties' if len(tied) == 1 else 'tie'} with it:",
+        f"{in_sentence(first.name)} has the best {_ranked_by(board)}, and {names} {ties} with it:",
         f"{_worth(board, first)}, but the seeds show no difference.",
     )
 
@@ -114,13 +143,13 @@ def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
 def _may_lead(board: Leaderboard, first: Entry, others: int) -> Verdict:
     be = "is" if others == 1 else "are"
     return Verdict(
-        f"{first.name} has the best {_ranked_by(board)}, and may not be first:",
+        f"{in_sentence(first.name)} has the best {_ranked_by(board)}, and may not be first:",
         f"{_worth(board, first)}, but {wording.count(others, 'entry', 'entries')} {be} not shown to be worse.",
     )
 
 
 def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Verdict:
-    claim = f"{first.name} is first, and nothing ties with it:"
+    claim = f"{in_sentence(first.name)} is first, and nothing ties with it:"
     if board.rank_by != "metric":
         return Verdict(claim, _sooner(board, first, second, seeds))
     own, other = (converged_values(seeds.get(entry.fingerprint or "", ())) for entry in (first, second))
@@ -133,7 +162,7 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
     between = wording.difference_interval(limits, board.metric).replace("+", "")
     return Verdict(
         claim,
-        f"{_worth(board, first)}, {apart} {side} the next, {second.name} (95% interval {between},"
+        f"{_worth(board, first)}, {apart} {side} the next, {in_sentence(second.name)} (95% interval {between},"
         f" {wording.p_value(found.p_value)}, {wording.count(found.seeds, 'shared seed')}).",
     )
 
@@ -144,7 +173,7 @@ def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> st
     own = [times_of(seeds.get(entry.fingerprint or "", ()), by) for entry in (first, second)]
     found = time_pair(*own)
     sure = f" ({wording.p_value(found.p_value)}, {wording.count(found.seeds, 'shared seed')})" if found else ""
-    return f"{_worth(board, first)}; the next, {second.name}: {_worth(board, second)}{sure}."
+    return f"{_worth(board, first)}; the next, {in_sentence(second.name)}: {_worth(board, second)}{sure}."
 
 
 def _ranked_by(board: Leaderboard) -> str:
@@ -190,17 +219,18 @@ def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | Non
     first, *others = overall.methods
     tasks = wording.count(len(overall.tasks), "task")
     worth = f"area {first.area:.3f} over {tasks}, the fastest of {first.fastest}"
+    best = in_sentence(first.method)
     few = [one.method for one in overall.methods if are_too_few(seeds.get(one.method, FEWEST))]
     if few:
-        told = wording.listed([f"{method} ({counted(seeds[method])})" for method in few])
+        told = wording.listed([f"{in_sentence(method)} ({counted(seeds[method])})" for method in few])
         return Verdict(
-            "Too few seeds to say who wins overall:", f"{told}. By what there is {first.method} has {worth}; {NEEDED}."
+            "Too few seeds to say who wins overall:", f"{told}. By what there is {best} has {worth}; {NEEDED}."
         )
     equal = [one.method for one in others if one.area == first.area]
     if equal:
         return Verdict(f"{wording.listed([first.method, *equal])} have the same area:", f"{worth}.")
-    runner_up = f"; {others[0].method} has {others[0].area:.3f}" if others else ""
-    claim = f"{first.method} is nearly the fastest most often:"
+    runner_up = f"; {in_sentence(others[0].method)} has {others[0].area:.3f}" if others else ""
+    claim = f"{begun(best)} is nearly the fastest most often:"
     if len(overall.tasks) < FEWEST_TASKS:
-        claim = f"Too few tasks to say who wins overall; {first.method} has the largest area:"
+        claim = f"Too few tasks to say who wins overall; {best} has the largest area:"
     return Verdict(claim, f"{worth}{runner_up}.")

@@ -12,6 +12,7 @@ from service.pages import axes, formats
 from service.pages.axes import Axis
 from service.pages.marks import Mark, mark
 from service.pages.seeds import TooFew, too_few
+from service.statistics.spread import cut_number
 
 Bracket = Literal["first", "inner", "last"]
 Section = Literal["ranked", "over", "older", "claimed", "published"]
@@ -129,7 +130,7 @@ def _mark(axis: Axis | None, entry: Entry, seeds: Seeds) -> Mark | None:
 def _dots(entry: Entry, seeds: Seeds) -> Iterator[float]:
     for run in seeds.get(entry.fingerprint or "", ()):
         if entry.source == "measured" and not entry.of_older_code and run.converged is not None:
-            yield run.converged
+            yield cut_number(run.converged)
 
 
 def facts(board: Leaderboard, hidden: int) -> list[str]:

@@ -8,9 +8,11 @@ from normcore.spec.metric import Metric
 from service.comparisons.schemas import ComparedEntry, Comparison, Outcome, Ratio
 from service.leaderboards.schemas import Verdict
 from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
+from service.leaderboards.verdicts import begun, in_sentence, listed_entries
 from service.pages import formats
 from service.statistics.differences import pair
 from service.statistics.order import SURE
+from service.statistics.spread import cut_by_seed
 from service.statistics.values import Limits
 
 Values = Mapping[str, Mapping[int, float]]  # values of converged seeds, by fingerprint and seed
@@ -31,11 +33,11 @@ class Compared:
 
 def compared(comparison: Comparison, values: Values) -> list[Compared]:
     """Compare each entry other than the baseline with the baseline."""
-    against = values[comparison.baseline]
+    against = cut_by_seed(values[comparison.baseline])
     rows = []
     for entry in comparison.entries:
         if entry.fingerprint != comparison.baseline:
-            own = values[entry.fingerprint]
+            own = cut_by_seed(values[entry.fingerprint])
             rows.append(Compared(entry, [own[seed] - against[seed] for seed in sorted(own.keys() & against.keys())]))
     return rows
 
@@ -51,7 +53,7 @@ def verdict(comparison: Comparison, values: Values, named: Mapping[str, str], me
 
 
 def _against_baseline(comparison: Comparison, named: Mapping[str, str]) -> str:
-    baseline = named[comparison.baseline]
+    baseline = in_sentence(named[comparison.baseline])
     lost_baseline = any(e.fingerprint == comparison.baseline and e.value is None for e in comparison.entries)
     others = [entry for entry in comparison.entries if entry.fingerprint != comparison.baseline]
 
@@ -65,22 +67,22 @@ def _against_baseline(comparison: Comparison, named: Mapping[str, str]) -> str:
         return f"{'Both' if len(others) == 2 else f'All {formats.in_words(len(others))}'} beat {baseline};"
     parts = []
     if better:
-        parts.append(f"{formats.listed(better)} {_verb('beats', better)} {baseline}")
+        parts.append(f"{listed_entries(better)} {_verb('beats', better)} {baseline}")
     if worse:
-        parts.append(f"{formats.listed(worse)} {_verb('does', worse)} worse than {baseline}")
+        parts.append(f"{listed_entries(worse)} {_verb('does', worse)} worse than {baseline}")
     if open_ones:
-        parts.append(f"no difference between {formats.listed(open_ones)} and {baseline} is shown")
+        parts.append(f"no difference between {listed_entries(open_ones)} and {baseline} is shown")
     if split:
-        told = f"between {formats.listed(split)} and {baseline} the seeds that converged differ"
+        told = f"between {listed_entries(split)} and {baseline} the seeds that converged differ"
         parts.append(f"{told}, but the scores, in which diverged seeds count too, do not show it")
     if few and lost_baseline:
-        parts.append(f"{baseline} has no finite result to compare {formats.listed(few)} with")
+        parts.append(f"{baseline} has no finite result to compare {listed_entries(few)} with")
     elif few:
-        parts.append(f"{formats.listed(few)} {_verb('has', few)} too few seeds beside {baseline} ({NEEDED})")
+        parts.append(f"{listed_entries(few)} {_verb('has', few)} too few seeds beside {baseline} ({NEEDED})")
     if lost:
-        parts.append(f"{formats.listed(lost)} {_verb('has', lost)} no finite result")
+        parts.append(f"{listed_entries(lost)} {_verb('has', lost)} no finite result")
     text = "; ".join(parts)
-    return f"{text[:1].upper() if text.startswith(('no ', 'between ')) else text[:1]}{text[1:]};"
+    return f"{text[:1].upper()}{text[1:]};" if text.startswith(("no ", "between ")) else f"{begun(text)};"
 
 
 def _is_split(entry: ComparedEntry) -> bool:
@@ -125,18 +127,18 @@ def _may_lead(first: ComparedEntry, beside: Sequence[ComparedEntry], named: Mapp
     """
     tied = [named[entry.fingerprint] for entry in beside if entry.tie_group == first.tie_group]
     others = [named[entry.fingerprint] for entry in beside if entry.tie_group != first.tie_group]
-    parts = [f"{named[first.fingerprint]} has the best score"]
-    parts.append(f"{formats.listed(tied)} {_verb('ties', tied)} with it" if tied else "may not be first")
+    parts = [f"{in_sentence(named[first.fingerprint])} has the best score"]
+    parts.append(f"{listed_entries(tied)} {_verb('ties', tied)} with it" if tied else "may not be first")
     told = ", and ".join(parts)
     if not others:
         return f"{told}."
-    return f"{told}{';' if tied else ':'} {formats.listed(others)} {_verb('is', others)} not shown to be worse."
+    return f"{told}{';' if tied else ':'} {listed_entries(others)} {_verb('is', others)} not shown to be worse."
 
 
 def _leads(
     first: ComparedEntry, second: ComparedEntry, values: Values, named: Mapping[str, str], metric: Metric
 ) -> str:
-    best, next_one = named[first.fingerprint], named[second.fingerprint]
+    best, next_one = (in_sentence(named[entry.fingerprint]) for entry in (first, second))
     found = pair(values[first.fingerprint], values[second.fingerprint], Limits.of(metric))
     if found is None:  # too few seeds for an interval; ``second`` is surely worse all the same
         return f"{best} is best."
@@ -160,7 +162,7 @@ def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
 
 def _diverged(comparison: Comparison, named: Mapping[str, str]) -> str:
     some = [
-        f"{entry.n_diverged} of {formats.count(len(entry.seeds), 'seed')} of {named[entry.fingerprint]}"
+        f"{entry.n_diverged} of {formats.count(len(entry.seeds), 'seed')} of {in_sentence(named[entry.fingerprint])}"
         for entry in comparison.entries
         if entry.n_diverged
     ]
@@ -168,13 +170,13 @@ def _diverged(comparison: Comparison, named: Mapping[str, str]) -> str:
 
 
 def _gaps(comparison: Comparison, named: Mapping[str, str]) -> str:
-    some = formats.listed([named[entry.fingerprint] for entry in comparison.entries if entry.gap])
+    some = listed_entries([named[entry.fingerprint] for entry in comparison.entries if entry.gap])
     return f"Some seeds of {some} did not take off; no interval of the mean holds for such values" if some else ""
 
 
 def _over_budget(comparison: Comparison, named: Mapping[str, str]) -> str:
     over = [named[entry.fingerprint] for entry in comparison.entries if entry.over_budget]
-    return f"{formats.listed(over)} {_verb('is', over)} over the board's budget, and not ranked" if over else ""
+    return f"{begun(listed_entries(over))} {_verb('is', over)} over the board's budget, and not ranked" if over else ""
 
 
 def _by_the_clock(comparison: Comparison, named: Mapping[str, str]) -> str:
@@ -182,13 +184,14 @@ def _by_the_clock(comparison: Comparison, named: Mapping[str, str]) -> str:
     if not timed:
         return ""
     entry, found = max(timed, key=lambda known: known[1].total.ratio or 0.0)
+    own, baseline = (in_sentence(named[name]) for name in (entry.fingerprint, comparison.baseline))
     if (found.total.ratio or 0.0) < 1:
-        told = f"By the clock {named[comparison.baseline]} is fastest; the next, {named[entry.fingerprint]},"
+        told = f"By the clock {baseline} is fastest; the next, {own},"
         return f"{told} {_with_interval(found.total)}"
     if found.total.ci95 and found.total.ci95[0] <= 1:
-        told = f"By the clock no difference is shown: {named[entry.fingerprint]} {_with_interval(found.total)}"
+        told = f"By the clock no difference is shown: {own} {_with_interval(found.total)}"
     else:
-        told = f"By the clock {named[entry.fingerprint]} is fastest: {_with_interval(found.total)}"
+        told = f"By the clock {own} is fastest: {_with_interval(found.total)}"
     pace = found.seconds_per_step.ratio
     longer = 1 / pace if pace else 1.0
     return told + (f", though each of its steps takes {longer:.1f} times as long" if longer > MUCH else "")

@@ -9,7 +9,7 @@ from scipy.special import stdtr, stdtrit
 
 from service.statistics.differences import Difference, pair
 from service.statistics.order import SURE
-from service.statistics.spread import check_numbers, has_spread
+from service.statistics.spread import cut_by_seed, has_spread
 from service.statistics.values import NOMINAL, UNLIMITED, Limits, interval
 
 FRESH_FROM = 3  # fresh seeds that a verdict needs
@@ -47,6 +47,7 @@ def agreement(claimed: Mapping[int, float], measured: Mapping[int, float], limit
     Raises:
         ValueError: a value is NaN.
     """
+    claimed, measured = cut_by_seed(claimed), cut_by_seed(measured)
     fresh = {seed: measured[seed] for seed in sorted(measured.keys() - claimed.keys())}
     difference = _difference(list(claimed.values()), list(fresh.values())) if len(fresh) >= FRESH_FROM else None
     difference = difference and difference.within(limits.of_differences)
@@ -63,7 +64,6 @@ def _one_more(value: float, others: Sequence[float]) -> Difference | None:
     """Test if a value may come from the same distribution as the others. The standard error of the difference from
     their mean contains the spread of the single value, too.
     """
-    check_numbers([value, *others])
     if not has_spread(others):
         return None
     difference, n = value - statistics.fmean(others), len(others)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from service.statistics.differences import holm
-from service.statistics.spread import LEVEL, check_numbers, has_spread
+from service.statistics.spread import LEVEL, cut_by_seed, cut_numbers, has_spread
 from service.statistics.values import Interval
 
 G = 4.0  # weight of large effects in the prior
@@ -42,6 +42,7 @@ def undecided(values: Sequence[Mapping[int, float]]) -> list[int]:
     Raises:
         ValueError: a value is NaN.
     """
+    values = list(map(cut_by_seed, values))
     pairs = list(combinations(range(len(values)), 2))
     p_values = np.array([_p_value(values[one], values[other]) for one, other in pairs])
     is_open = holm(p_values) > 1 - LEVEL
@@ -58,7 +59,7 @@ def anytime(differences: Sequence[float]) -> Anytime:
     Raises:
         ValueError: a difference is NaN.
     """
-    check_numbers(differences)
+    differences = cut_numbers(differences)
     e_values = [_e_value(differences[:n]) for n in range(1, len(differences) + 1)]
     p_value = min(1.0, 1 / max(e_values, default=1.0))
     return Anytime(e_values[-1] if e_values else 1.0, p_value, _interval(differences))

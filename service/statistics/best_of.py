@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from normcore.spec.metric import Direction
-from service.statistics.spread import check_numbers, gain
+from service.statistics.spread import cut_number, gain
 
 
 class Trial(NamedTuple):
@@ -82,7 +82,7 @@ def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
 
 
 def _ranked(trials: Sequence[Trial], direction: Direction) -> _Ranked:
-    check_numbers(value for trial in trials for value in trial if value is not None)
+    trials = [Trial(None if valid is None else cut_number(valid), cut_number(test)) for valid, test in trials]
     chosen_by = partial(_chosen_by, direction=direction)
     equal = [[trial.test for trial in same] for _, same in groupby(sorted(trials, key=chosen_by), key=chosen_by)]
     return _Ranked([statistics.fmean(tests) for tests in equal], [len(tests) for tests in equal])

@@ -8,7 +8,7 @@ import numpy as np
 
 from normcore.target import Point
 from service.statistics.differences import Floats
-from service.statistics.spread import check_points
+from service.statistics.spread import cut_points
 from service.statistics.values import NOMINAL, UNLIMITED, Limits, interval
 
 GRID = 200  # evenly spaced seconds at which curves are compared
@@ -60,10 +60,9 @@ def by_steps(
 
 def _at_steps(curves: Mapping[int, Sequence[Point]]) -> list[list[At]]:
     """Values of the seeds at each step, in the order of the steps."""
-    check_points(point for points in curves.values() for point in points)
     at: dict[int, list[At]] = {}
     for points in curves.values():
-        for step, value, seconds in points:
+        for step, value, seconds in cut_points(points):
             at.setdefault(step, []).append((step, value, seconds))
     return [at[step] for step in sorted(at)]
 
@@ -79,8 +78,7 @@ def by_seconds(curves: Mapping[int, Sequence[Point]], size: int = GRID, limits: 
     Raises:
         ValueError: a value is NaN, or a time is negative.
     """
-    check_points(point for points in curves.values() for point in points)
-    seen = [points for points in curves.values() if points]
+    seen = [cut_points(points) for points in curves.values() if points]
     if not seen:
         return []
     first = max(points[0].seconds for points in seen)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb, stdtr, stdtrit
 
-from service.statistics.spread import LEVEL, RELATIVE, check_numbers
+from service.statistics.spread import LEVEL, RELATIVE, cut_number, cut_numbers
 from service.statistics.values import UNLIMITED, Interval, Limits
 
 PAIRED_FROM = 5  # common seeds that a paired test needs
@@ -125,7 +125,7 @@ def pairs(values: Sequence[Mapping[int, float]], ceilings: Sequence[float] | Non
     """
     rows, n = by_seed(values), len(values)
     samples, highest = _samples(rows), np.fmax.reduce(rows, axis=0)
-    ceiling_of = np.full(n, np.inf) if ceilings is None else np.array(ceilings)
+    ceiling_of = np.full(n, np.inf) if ceilings is None else np.array(list(map(_cut_ceiling, ceilings)))
     first, second = np.triu_indices(n, 1)
     ceiling = np.minimum(ceiling_of[first], ceiling_of[second])
     cut = ceiling < np.maximum(highest[first], highest[second])
@@ -135,6 +135,10 @@ def pairs(values: Sequence[Mapping[int, float]], ceilings: Sequence[float] | Non
     for i, j, most in _portions(first[cut], second[cut], ceiling[cut]):
         _enter(found, i, j, _compare(np.minimum(rows[:, i], most), np.minimum(rows[:, j], most)))
     return found
+
+
+def _cut_ceiling(ceiling: float) -> float:
+    return cut_number(ceiling) if math.isfinite(ceiling) else ceiling
 
 
 def _portions(*arrays: NDArray[Any]) -> Iterator[Sequence[NDArray[Any]]]:
@@ -149,18 +153,19 @@ def _enter(found: Pairs, i: Counts, j: Counts, tests: _Tests) -> None:
 
 
 def by_seed(values: Sequence[Mapping[int, float]]) -> Floats:
-    """Array (seeds, entries) of the values; NaN where an entry does not have the seed. Seeds are the first axis because
-    numpy adds up a few long rows faster than many short ones.
+    """Array (seeds, entries) of the values, cut by ``cut_numbers``; NaN where an entry does not have the seed.
+
+    Seeds are the first axis because numpy adds up a few long rows faster than many short ones.
 
     Raises:
         ValueError: a value is NaN.
     """
-    check_numbers(value for own in values for value in own.values())
+    numbers = cut_numbers(value for own in values for value in own.values())
     seeds = {seed: row for row, seed in enumerate(sorted({seed for own in values for seed in own}))}
     rows = np.full((max(1, len(seeds)), len(values)), np.nan)
     at = [(seeds[seed], entry) for entry, own in enumerate(values) for seed in own]
     if at:
-        rows[tuple(np.transpose(at))] = [value for own in values for value in own.values()]
+        rows[tuple(np.transpose(at))] = numbers
     return rows
 
 

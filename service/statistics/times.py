@@ -11,7 +11,7 @@ from normcore.ranks import rank_below_median
 from normcore.spec.metric import Direction
 from normcore.target import HELD, Aim, Point, Time
 from service.statistics.differences import Pairs, pair, pairs
-from service.statistics.spread import LEVEL, check_numbers, check_points, check_times, gain, has_spread
+from service.statistics.spread import LEVEL, check_times, cut_number, cut_points, gain, has_spread
 from service.statistics.values import Interval, interval, of_exp, share_interval
 
 RANKS_FROM = 6  # times from which on their order alone gives an interval of the median
@@ -83,10 +83,8 @@ def time_to_target(points: Sequence[Point], target: float, direction: Direction,
     Raises:
         ValueError: a value or the target is NaN, or a time is negative.
     """
-    check_points(points)
-    check_numbers([target])
-    aim = Aim(target, direction, k)
-    for point in points:
+    aim = Aim(cut_number(target), direction, k)
+    for point in cut_points(points):
         aim.note(point)
     return aim.time
 
@@ -201,8 +199,7 @@ def _interval_of_median(times: Sequence[float], reached: Sequence[bool]) -> tupl
 
 def best_held(points: Sequence[Point], direction: Direction, k: int = HELD) -> float | None:
     """Best level that a curve holds for ``k`` evaluations; None for a curve with fewer evaluations."""
-    check_points(points)
-    gains = [gain(point.value, direction) for point in points]
+    gains = [gain(point.value, direction) for point in cut_points(points)]
     held = [min(gains[c : c + k]) for c in range(len(gains) - k + 1)]
     return gain(max(held), direction) if held else None
 

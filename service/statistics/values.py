@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from scipy.special import betaincinv, stdtrit
 
 from normcore.spec.metric import Direction, Metric
-from service.statistics.spread import LEVEL, check_numbers, gain, has_spread
+from service.statistics.spread import LEVEL, cut_number, cut_numbers, gain, has_spread
 
 NOMINAL = 0.97
 """Nominal level of intervals by Student's t, so that few and skewed values cover the true mean in 95% of cases, too."""
@@ -108,8 +108,7 @@ def value(
     Raises:
         ValueError: a value or ``no_skill`` is NaN or infinite.
     """
-    check_numbers(values if no_skill is None else [*values, no_skill])
-    values = list(map(float, values))  # PostgreSQL's JSON gives 1e30 back as a whole number, too large for numpy
+    values, no_skill = cut_numbers(values), None if no_skill is None else cut_number(no_skill)
     n = len(values)
     if not values:
         return Value(None, None, None, 0, None, None, share_interval(n_diverged, n_diverged), gap=False)
@@ -136,16 +135,23 @@ def worth(value: float, direction: Direction, no_skill: float | None) -> float:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Mean of the seeds that converged; None if there is no such seed."""
-    return statistics.fmean(values) if values else None
+    """Mean of the seeds that converged; None if there is no such seed.
+
+    Raises:
+        ValueError: a value is NaN or infinite.
+    """
+    return statistics.fmean(cut_numbers(values)) if values else None
 
 
 def interval(values: Sequence[float], level: float, limits: Limits = UNLIMITED) -> Interval | None:
     """Confidence interval of the mean by Student's t; None for fewer than two values.
 
     Values without spread have an interval as wide as one test item, or of width 0 if the metric counts no items.
+
+    Raises:
+        ValueError: a value is NaN or infinite.
     """
-    n = len(values)
+    values, n = cut_numbers(values), len(values)
     if n < 2:
         return None
     mean, half = statistics.fmean(values), 0.0

@@ -1,5 +1,6 @@
 """An entry pools the runs of one code: that of the run that started last."""
 
+import re
 from typing import Any
 
 import pytest
@@ -161,6 +162,17 @@ def test_the_page_of_a_board_counts_and_shows_older_code(client: TestClient, db:
     assert "Of older code" not in page
     every = client.get("/boards/permuted_digits?profile=smoke&entries=all&code=all").text
     assert "<strong>Of older code</strong>" in every
+
+
+def test_rows_of_older_code_of_one_fingerprint_show_the_digests_of_their_code(client: TestClient, db: Database) -> None:
+    for norm in ("a", "b", "c"):
+        trained(db, 0, 0.2, norm)
+    rows = client.get(BOARD, params={"profile": "smoke", "code": "all"}).json()["entries"]
+    older = [entry["code"][:8] for entry in rows if entry["of_older_code"]]
+    assert len(set(older)) == 2
+    assert len({entry["fingerprint"] for entry in rows}) == 1
+    page = client.get("/boards/permuted_digits?profile=smoke&entries=all&code=all").text
+    assert sorted(re.findall(r'<span class="chip">code ([0-9a-f]{8})</span>', page)) == sorted(older)
 
 
 def test_a_worker_that_cannot_read_the_spec_loses_no_run(db: Database) -> None:

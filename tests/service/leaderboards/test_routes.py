@@ -40,8 +40,8 @@ def test_entries_are_ranked_by_their_mean_test_metric(client: TestClient, db: Da
         "set_aside": None,
         "verdict": {
             "claim": "Too few seeds to rank:",
-            "detail": "recurrent_batch_norm has 86.00% test accuracy over 2 seeds and none has 71.00% test accuracy"
-            " over 2 seeds. 3 seeds each are the least that tells anything, 5 are better.",
+            "detail": "recurrent_batch_norm has 86.00% test accuracy over 2 seeds and the method none has 71.00%"
+            " test accuracy over 2 seeds. 3 seeds each are the least that tells anything, 5 are better.",
         },
     }
     first, second = got["entries"]

@@ -69,7 +69,7 @@ def test_the_verdict_says_that_diverged_seeds_count_in_the_mean() -> None:
     first, second = entry("none", 1.1, 1, rank=1), entry("layer_norm", 1.5, 1, rank=2, n_diverged=3)
     told = said(verdict(board(first, second), {}))
     assert told.startswith(
-        "none has the best mean (a diverged seed counts as chance level), and layer_norm ties with it:"
+        "The method none has the best mean (a diverged seed counts as chance level), and layer_norm ties with it:"
     )
 
 
@@ -77,7 +77,7 @@ def test_the_verdict_says_how_a_seed_worse_than_no_skill_counts() -> None:
     first, second = entry("none", 1.1, 1, rank=1), replace(entry("layer_norm", 8.8e18, 1, rank=2), score=4.0)
     told = said(verdict(board(first, second), {}))
     assert told.startswith(
-        "none has the best mean (no seed counts as worse than chance level), and layer_norm ties with it:"
+        "The method none has the best mean (no seed counts as worse than chance level), and layer_norm ties with it:"
     )
 
 
@@ -85,8 +85,8 @@ def test_the_verdict_gives_a_sure_difference_with_its_interval() -> None:
     found = {"layer_norm": seeds([1.0, 1.1, 1.2, 1.1, 1.0]), "none": seeds([1.5, 1.62, 1.7, 1.61, 1.5])}
     first, second = entry("layer_norm", 1.08, 1), entry("none", 1.586, 2)
     assert said(verdict(board(first, second), found)) == (
-        "layer_norm is first, and nothing ties with it: 1.0800 test bits per char, 0.5060 bits below the next, none"
-        " (95% interval 0.4949 – 0.5171, p\u00a0<\u00a00.001, 5 shared seeds)."
+        "layer_norm is first, and nothing ties with it: 1.0800 test bits per char, 0.5060 bits below the next, the"
+        " method none (95% interval 0.4949 – 0.5171, p\u00a0<\u00a00.001, 5 shared seeds)."
     )
 
 
@@ -95,7 +95,7 @@ def test_the_verdict_gives_a_sure_difference_with_its_interval() -> None:
     [
         (
             [entry("layer_norm", 1.0, 1), entry("none", 1.1, 1)],
-            "layer_norm has the best mean, and none ties with it:",
+            "layer_norm has the best mean, and the method none ties with it:",
         ),
         (
             [entry("layer_norm", 1.0, 1), entry("rms_norm", 1.1, 1), entry("none", 1.1, 1)],
@@ -106,6 +106,16 @@ def test_the_verdict_gives_a_sure_difference_with_its_interval() -> None:
             "Too few seeds to rank: layer_norm has 1",
         ),
         ([entry("layer_norm", 1.0, 1)], "layer_norm is alone here:"),
+        ([entry("none", 1.0, 1)], "The method none is alone here:"),
+        ([entry("none", 1.0, 1), entry("layer_norm", 2.0, 2)], "The method none is first, and nothing ties with it:"),
+        (
+            [entry("none", 1.0, 1, rank_ci=(1, 2)), entry("layer_norm", 2.0, 2)],
+            "The method none has the best mean, and may not be first:",
+        ),
+        (
+            [entry("none", 1.0, 1), entry("layer_norm", 2.0, 2), entry("rms_norm", 3.0, 3, n_seeds=2)],
+            "Of the entries with 3 seeds or more, the method none is first, and nothing ties with it:",
+        ),
         (
             [entry("none", None, n_diverged=5), entry("rms_norm", None, n_diverged=1)],
             "All entries diverged: 6 runs",
@@ -139,7 +149,7 @@ def test_an_entry_that_is_not_shown_to_be_first_is_not_called_first() -> None:
 def test_the_verdict_by_seconds_counts_only_seeds_that_ran_alone() -> None:
     first, second = entry("layer_norm", 1.0, 1, contended=3), entry("none", 1.1, 2)
     shown = said(verdict(board(first, second, rank_by="seconds_to_target"), {}))
-    assert shown.startswith("Too few seeds to rank: layer_norm has no 2.5 in half of its seeds over 2 seeds and none")
+    assert shown.startswith("Too few seeds to rank: layer_norm has no 2.5 in half of its seeds over 2 seeds and the")
     assert said(verdict(board(first, second, rank_by="steps_to_target"), {})).startswith("layer_norm is first")
 
 
@@ -152,7 +162,7 @@ def test_the_verdict_by_time_gives_medians() -> None:
     second = entry("none", 1.1, 2, steps_to_target=TimeToTarget(None, 1, None, None, None))
     assert said(verdict(board(first, second, rank_by="steps_to_target"), {})) == (
         "layer_norm is first, and nothing ties with it: 11\u202f000 steps to 2.5 (95% interval 9\u202f500 – unknown);"
-        " the next, none: no 2.5 in half of its seeds."
+        " the next, the method none: no 2.5 in half of its seeds."
     )
 
 
@@ -167,7 +177,8 @@ def test_the_verdict_by_seconds_gives_both_intervals_and_p() -> None:
     second = entry("none", 1.1, 2, seconds_to_target=TimeToTarget(121.0, 5, (120.0, 124.0), None, None))
     assert said(verdict(board(first, second, rank_by="seconds_to_target"), found)) == (
         "layer_norm is first, and nothing ties with it: 1 min 1 s to 2.5 (95% interval 1 min – 1 min 3 s);"
-        " the next, none: 2 min 1 s to 2.5 (95% interval 2 min – 2 min 4 s) (p\u00a0<\u00a00.001, 5 shared seeds)."
+        " the next, the method none: 2 min 1 s to 2.5 (95% interval 2 min – 2 min 4 s)"
+        " (p\u00a0<\u00a00.001, 5 shared seeds)."
     )
 
 
@@ -186,6 +197,21 @@ def test_an_entry_of_one_seed_alone_is_not_ranked() -> None:
         "Too few seeds to rank: layer_norm has 1.0000 test bits per char over 1 seed. 3 seeds each are the least that"
         " tells anything, 5 are better."
     )
+
+
+def test_a_sentence_names_a_few_of_many_entries() -> None:
+    first, second = entry("layer_norm", 1.0, 1, rank_ci=(1, 1)), entry("none", 1.1, 2)
+    lone = [entry("rms_norm", 1.2, 3, n_seeds=1, name=f"rms_norm (lr 0.{k})") for k in range(8)]
+    told = said(verdict(board(first, second, *lone[:6]), {}))
+    assert told.endswith(
+        ", ".join(f"rms_norm (lr 0.{k}) (1 of 3 seeds)" for k in range(5)) + f" and {lone[5].name} (1 of 3 seeds)."
+    )
+    told = said(verdict(board(first, second, *lone), {}))
+    assert told.endswith("rms_norm (lr 0.4) (1 of 3 seeds) and 3 other entries.")
+    tied = [entry("none", 1.0, 1, name=f"none (lr 0.{k})") for k in range(9)]
+    assert ties(board(*tied)) == [
+        ", ".join(f"none (lr 0.{k})" for k in range(5)) + " and 4 other entries: no difference is shown"
+    ]
 
 
 def test_entries_count_as_possibly_better_from_two_seeds_on() -> None:
@@ -218,7 +244,8 @@ def overall(tasks: int, *methods: MethodProfile) -> Overall:
 def test_the_overall_verdict_over_few_tasks_names_no_winner() -> None:
     two = (profile("layer_norm", 0.9), profile("none", 0.4))
     assert said(overall_verdict(overall(3, *two), FIVE)) == (
-        "layer_norm is nearly the fastest most often: area 0.900 over 3 tasks, the fastest of 1; none has 0.400."
+        "layer_norm is nearly the fastest most often: area 0.900 over 3 tasks, the fastest of 1; the method none"
+        " has 0.400."
     )
     assert said(overall_verdict(overall(2, *two), FIVE)).startswith(
         "Too few tasks to say who wins overall; layer_norm has"
@@ -232,6 +259,6 @@ def test_the_overall_verdict_over_few_tasks_names_no_winner() -> None:
 def test_the_overall_verdict_names_methods_with_too_few_seeds() -> None:
     two = (profile("layer_norm", 0.9), profile("none", 0.4))
     assert said(overall_verdict(overall(3, *two), {**FIVE, "none": 1})) == (
-        "Too few seeds to say who wins overall: none (1 of 3 seeds). By what there is layer_norm has area 0.900 over"
-        " 3 tasks, the fastest of 1; 3 seeds each are the least that tells anything, 5 are better."
+        "Too few seeds to say who wins overall: the method none (1 of 3 seeds). By what there is layer_norm has area"
+        " 0.900 over 3 tasks, the fastest of 1; 3 seeds each are the least that tells anything, 5 are better."
     )

@@ -2,12 +2,14 @@
 
 import re
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from service.db import Database
+from tests.service.leaderboards.boards import measured
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 from tests.service.sample_runs import submitted_result
 
@@ -310,3 +312,25 @@ def test_names_of_curves_are_in_the_legend_of_the_figure_in_a_wide_window(site: 
     expect(page.locator("[data-drawn]")).to_have_count(1)
     expect(page.locator(".plot-area .legend")).to_have_count(1)
     expect(page.locator(".keys")).to_have_count(0)
+
+
+def test_an_empty_board_names_the_problem_that_has_entries_and_links_its_board(
+    fresh_site: Site, new_page: NewPage
+) -> None:
+    task = {"name": "char_lm", "profile": "smoke", "corpus": "file", "file": "mine.txt", "sha256": "a" * 64}
+    db = Database(fresh_site.settings.database_url)
+    measured(db, {"task": task, "norm": {"method": "none"}}, 3.5, "bits_per_char")
+    db.close()
+    page = new_page(fresh_site)
+    page.goto("/boards/char_lm?profile=smoke")
+    told = page.locator("main .empty")
+    expect(told).to_contain_text("char_lm has no entries at smoke. There are entries at smoke, corpus")
+    expect(told).to_contain_text("(1 entry).")
+    told.get_by_role("link", name="smoke, corpus").click()
+    expect(page.locator("tbody tr:has(input)")).to_have_count(1)
+    expect(page.locator(".problems [aria-current]")).to_contain_text("mine.txt")
+    problem = parse_qs(urlsplit(page.url).query)["problem"][0]
+    page.goto("/boards/char_lm?profile=small")
+    expect(page.locator("main .empty")).to_contain_text("char_lm has no entries at small.")
+    page.goto(f"{page.url.replace('small', 'smoke')}&problem={problem}&as_of=2020-01-01T00:00:00Z")
+    expect(page.locator("main .empty")).to_contain_text("char_lm has no entries at smoke (corpus")

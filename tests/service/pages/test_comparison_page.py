@@ -69,7 +69,9 @@ def test_the_verdict_says_who_differs_and_who_is_best(site: Site, new_page: NewP
     page = new_page(site)
     page.goto(address(site, *FOUR))
     said = page.locator(".verdict").inner_text()
-    assert said.startswith("All three beat none; recurrent_batch_norm is best, by 1.46 points over rms_norm (95%"), said
+    assert said.startswith(
+        "All three beat the method none; recurrent_batch_norm is best, by 1.46 points over rms_norm (95%"
+    ), said
     expect(page.locator(".answer")).to_contain_text("5 shared seeds: same initial weights, same batches")
     expect(page.locator(".answer")).to_contain_text("each of its steps takes 1.7 times as long")
     page.goto(address(site, "rms_norm", "layer_norm"))

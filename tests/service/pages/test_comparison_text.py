@@ -93,32 +93,33 @@ def said(*entries: ComparedEntry) -> str:
                 entry("b", 0.8, (0.3, 0.001), outcome="better", **ranked(2, "none")),
                 entry("none", 0.5, **ranked(3)),
             ],
-            "Both beat none; a is best, by 10.00 points over b"
+            "Both beat the method none; a is best, by 10.00 points over b"
             " (95% interval 9.77 – 10.23, p\u00a0=\u00a00.004 after Holm).",
         ),
         (
             [entry("a", 0.1, (-0.4, 0.001), outcome="worse", **ranked(2)), entry("none", 0.5, **ranked(1, "a"))],
-            "a does worse than none; none is best, by 40.00 points over a"
+            "a does worse than the method none; the method none is best, by 40.00 points over a"
             " (95% interval 39.77 – 40.23, p\u00a0=\u00a00.004 after Holm).",
         ),
         (
             [entry("a", 0.501, (0.001, 0.4), outcome="not shown"), entry("none", 0.5, rank=2)],
-            "No difference between a and none is shown; a has the best score, and none ties with it.",
+            "No difference between a and the method none is shown; a has the best score, and the method none"
+            " ties with it.",
         ),
         (
             [entry("a", 0.9, (0.4, 0.001), outcome="better"), entry("b", 0.8, rank=2, tie_group=2), NONE],
-            f"a beats none; b has too few seeds beside none {FEW};"
+            f"a beats the method none; b has too few seeds beside the method none {FEW};"
             " a has the best score, and may not be first: b and none are not shown to be worse.",
         ),
         (
             [entry("a", 0.9), entry("b", 0.8, rank=2), entry("none", 0.5, **ranked(3))],
-            f"a and b have too few seeds beside none {FEW};"
-            " a has the best score, and b ties with it; none is not shown to be worse.",
+            f"a and b have too few seeds beside the method none {FEW};"
+            " a has the best score, and b ties with it; the method none is not shown to be worse.",
         ),
         (
             [entry("a", 0.9, (0.4, 0.001), outcome="not shown", rank=2), entry("none", 0.5)],
-            "Between a and none the seeds that converged differ, but the scores, in which diverged seeds count too, do"
-            " not show it; none has the best score, and a ties with it.",
+            "Between a and the method none the seeds that converged differ, but the scores, in which diverged seeds"
+            " count too, do not show it; the method none has the best score, and a ties with it.",
         ),
         (
             [entry("a", 0.9, **NOTHING), entry("none", 0.5)],
@@ -126,11 +127,12 @@ def said(*entries: ComparedEntry) -> str:
         ),
         (
             [entry("a", 0.9), entry("none", 0.5, **NOTHING)],
-            "none has no finite result to compare a with; too few entries have a finite result to call one the best.",
+            "The method none has no finite result to compare a with; too few entries have a finite"
+            " result to call one the best.",
         ),
         (
             [entry("a", 0.9, (0.4, 0.001), outcome="better", seeds=[0, 1], **ranked(1, "none")), NONE],
-            "a beats none; too few entries have 3 seeds or more to call one the best.",
+            "a beats the method none; too few entries have 3 seeds or more to call one the best.",
         ),
         (
             [
@@ -138,8 +140,9 @@ def said(*entries: ComparedEntry) -> str:
                 entry("a", 0.9, (0.4, 0.001), outcome="better", **ranked(2, "none")),
                 entry("none", 0.5, **ranked(3)),
             ],
-            f"a beats none; one has too few seeds beside none {FEW}; of the entries with 3 seeds or more a is best,"
-            " by 40.00 points over none (95% interval 39.77 – 40.23, p\u00a0=\u00a00.004 after Holm).",
+            f"a beats the method none; one has too few seeds beside the method none {FEW}; of the entries with 3"
+            " seeds or more a is best,"
+            " by 40.00 points over the method none (95% interval 39.77 – 40.23, p\u00a0=\u00a00.004 after Holm).",
         ),
         (
             [
@@ -147,12 +150,12 @@ def said(*entries: ComparedEntry) -> str:
                 entry("a", 0.9, (0.4, 0.001), outcome="better", **ranked(1, "none")),
                 NONE,
             ],
-            "Both beat none; within the budget a is best,"
-            " by 40.00 points over none (95% interval 39.77 – 40.23, p\u00a0=\u00a00.004 after Holm).",
+            "Both beat the method none; within the budget a is best,"
+            " by 40.00 points over the method none (95% interval 39.77 – 40.23, p\u00a0=\u00a00.004 after Holm).",
         ),
         (
             [entry("more", 0.99, (0.4, 0.001), outcome="better", **UNRANKED), NONE],
-            "more beats none; too few entries within the budget have a finite result to call one the best.",
+            "more beats the method none; too few entries within the budget have a finite result to call one the best.",
         ),
     ],
 )
@@ -180,8 +183,10 @@ def test_an_entry_with_diverged_seeds_does_not_win_by_its_converged_seeds(client
     none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
     norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
     told = answered(client, none, norm)
-    assert told.startswith("Between layer_norm and none the seeds that converged differ, but the scores, in which")
-    assert "none has the best score, and layer_norm ties with it." in told
+    assert told.startswith(
+        "Between layer_norm and the method none the seeds that converged differ, but the scores, in which"
+    )
+    assert "the method none has the best score, and layer_norm ties with it." in told
     assert "3 of 5 seeds of layer_norm diverged" in told
     assert "beats" not in told
     assert "is best" not in told
@@ -201,9 +206,8 @@ def test_the_entry_called_best_is_shown_to_be_better_than_each_other_entry(clien
     welch = scipy.stats.ttest_ind(seeds["layer_norm"], seeds["rms_norm"], equal_var=False).pvalue
     assert welch < 0.001
     told = answered(client, *found.values())
-    assert (
-        "Both beat none; layer_norm is best, by 2.00 points over rms_norm (95% interval 1.77 – 2.23, p < 0.001" in told
-    )
+    assert "Both beat the method none; layer_norm is best, by 2.00 points over rms_norm" in told
+    assert "(95% interval 1.77 – 2.23, p < 0.001" in told
     assert "diverged" not in told
     assert "budget" not in told
 
@@ -213,7 +217,7 @@ def test_an_entry_over_the_budget_is_not_called_best(client: TestClient, db: Dat
     norm = trained(db, "layer_norm", [0.900, 0.901, 0.902], [10] * 3)
     more = trained(db, "rms_norm", [0.950, 0.951, 0.952], [10] * 3, training={"max_steps": 2 * MAX_STEPS})
     told = answered(client, none, norm, more)
-    assert "within the budget layer_norm is best, by 10.00 points over none" in told
+    assert "within the budget layer_norm is best, by 10.00 points over the method none" in told
     assert "rms_norm (max_steps 80) is over the board's budget, and not ranked" in told
 
 
@@ -225,7 +229,8 @@ def test_the_facts_count_the_diverged_seeds_of_each_entry() -> None:
         entry("none", 0.5, n_diverged=2),
     )
     assert facts(shown, {name: name for name in ("a", "b", "c", "none")})[1:] == [
-        "1 of 3 seeds of a and 2 of 3 seeds of none diverged; they count only in scores, as a model without skill",
+        "1 of 3 seeds of a and 2 of 3 seeds of the method none diverged; they count only in scores, as a"
+        " model without skill",
         "b and c are over the board's budget, and not ranked",
     ]
 
@@ -247,7 +252,7 @@ def test_the_facts_name_the_fastest_entry_and_the_cost_of_its_steps() -> None:
     slower = Split(Ratio(0.9, None), Ratio(0.5, None), Ratio(0.45, None), None, None, None)
     behind = comparison(entry("a", 0.9, speedup=slower), NONE)
     assert facts(behind, {"a": "a", "none": "none"})[1] == (
-        "By the clock none is fastest; the next, a, ×0.45 (no interval)"
+        "By the clock the method none is fastest; the next, a, ×0.45 (no interval)"
     )
     open_one = Split(Ratio(1.1, None), Ratio(1.0, None), Ratio(1.1, (0.9, 1.3)), None, None, None)
     unsure = comparison(entry("a", 0.9, speedup=open_one), NONE)
@@ -272,5 +277,5 @@ def test_the_page_names_another_problem_once_and_other_settings_everywhere(clien
     page = client.get("/compare", params={"fingerprint": [none, norm]}, headers={"Accept": "text/html"}).text
     page = page.replace("<wbr>", "")
     assert page.count("permutation_seed 7") == 1
-    assert "layer_norm (lr 0.004) beats none" in answered(client, none, norm)
+    assert "layer_norm (lr 0.004) beats the method none" in answered(client, none, norm)
     assert not re.search(r">\s*layer_norm\s*<", page.partition("What differs")[0]), "nowhere by the bare name"

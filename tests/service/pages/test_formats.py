@@ -15,6 +15,7 @@ from service.pages import formats
         (formats.value(0.5, "image_r10"), "50.00%"),
         (formats.value(1.38416, "bits_per_char"), "1.3842"),
         (formats.value(-1131.44, "nats"), "-1\u202f131"),
+        (formats.value(1.234e75, "nats"), "1.234e+75"),
         (formats.value(None, "accuracy"), "–"),
         (formats.interval((0.9515, 0.9563), "accuracy"), "95.15 – 95.63"),
         (formats.interval((140, None), "nats"), "140.00 – unknown"),

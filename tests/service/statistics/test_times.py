@@ -175,6 +175,15 @@ def test_there_is_no_fraction_without_a_common_seed_or_two_evaluations() -> None
     assert to_baselines_best({0: rising(40)[:1]}, {0: rising(40)}, "maximize") is None
 
 
+def test_an_own_best_needs_two_evaluations_of_both_curves() -> None:
+    baseline, short = {0: rising(40), 1: rising(40)}, rising(40)[:1]
+    assert to_baselines_best(baseline, {0: short}, "maximize", own_best=True) is None
+    assert to_baselines_best({0: short}, {0: rising(10)}, "maximize", own_best=True) is None
+    found = to_baselines_best(baseline, {0: short, 1: rising(10)}, "maximize", own_best=True)
+    assert found is not None
+    assert (found.fraction, found.n) == (pytest.approx(1 / 4), 1)
+
+
 @pytest.mark.parametrize(("direction", "best"), [("maximize", 0.6), ("minimize", 0.2)])
 def test_the_best_level_is_held_for_two_evaluations(direction: Any, best: float) -> None:
     rows = [(20, 0.1, 1.0), (40, 0.2, 2.0), (60, 0.6, 3.0), (80, 0.9, 4.0)]
