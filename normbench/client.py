@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -14,6 +13,7 @@ import httpx
 from normbench import answers, files, frames, replaying, waiting
 from normbench.connection import Connection
 from normbench.download import save
+from normbench.entries import best_entries, check_distinct
 from normbench.errors import Invalid, NormbenchError, Unavailable, Unreachable
 from normbench.event_stream import follow
 from normbench.events import Event
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 PATIENCE = 30.0  # seconds
-FINGERPRINT = r"[0-9a-f]{8,64}"
 
 
 class Client:
@@ -511,37 +510,16 @@ class Client:
             problem: the problem of that board; the profile's own problem if omitted.
 
         Raises:
-            Invalid: a method is named without ``task``, or has no entry on that board.
+            Invalid: an entry is given twice; a method is named without ``task``, or has no entry on that board.
         """
-        named = [name for name in (*entries, baseline) if name is not None and not re.fullmatch(FINGERPRINT, name)]
-        best = self._best_entries(named, task, profile, problem) if named else {}
+        check_distinct(entries)
+        best = best_entries(self, entries, baseline, task, profile, problem)
         options = given(
             fingerprint=[best.get(name, name) for name in entries],
             baseline=None if baseline is None else best.get(baseline, baseline),
             series=series,
         )
         return cast(answers.Comparison, self._get(COMPARISONS, **options))
-
-    def _best_entries(
-        self, methods: Sequence[str], task: str | None, profile: str | None, problem: str | None
-    ) -> dict[str, str]:
-        """Fingerprint of each method's best measured entry on a board, by method.
-
-        Raises:
-            Invalid: ``task`` is None, or a method has no entry on the board.
-        """
-        if task is None:
-            raise Invalid(
-                f"{methods[0]} is not a fingerprint, which has 8 or more of 0-9 and a-f; if it is a method, name the"
-                " task of its board"
-            )
-        board = self.leaderboard(task, profile=profile, problem=problem, entries="best")
-        found = {e["method"]: e["fingerprint"] for e in board["entries"] if e["source"] == "measured"}
-        absent = [method for method in methods if method not in found]
-        if absent:
-            there = ", ".join(found) or "none"
-            raise Invalid(f"{absent[0]} has no entry at {task} {board['profile']}; methods with entries: {there}")
-        return {method: found[method] for method in methods}
 
     def export(
         self,

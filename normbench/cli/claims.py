@@ -10,7 +10,7 @@ from normbench.cli import command
 from normbench.cli.command import Json
 from normbench.display import claims as display
 from normbench.display.runs import moment
-from normbench.errors import Invalid
+from normbench.errors import NormbenchError, Refused, Unauthorized, Unavailable
 
 FORMS: list[list[str | int]] = [[], ["values"], ["provenance"]]  # an error in one of these fields shows the example
 EXAMPLE = """\
@@ -44,13 +44,17 @@ def claim(
     with it. A file with the same spec, values and provenance as an earlier one
     adds nothing.
     """
-    written = command.read(command.standard_input_or(file))
+    file = command.standard_input_or(file)
+    written = command.read(file)
     try:
         result, is_new = command.client().claim_once(written, idempotency_key=idempotency_key)
-    except Invalid as refusal:
+    except (Unauthorized, Unavailable):
+        raise
+    except Refused as refusal:
+        named = command.naming(file, refusal)
         if not any(error["loc"][:1] in FORMS and len(error["loc"]) <= 2 for error in refusal.errors):
-            raise
-        raise Invalid(f"{refusal}\nA claim looks like this:\n\n{EXAMPLE}") from None
+            raise named from None
+        raise NormbenchError(f"{named}\nA claim looks like this:\n\n{EXAMPLE}") from None
     command.show(as_json, result, display.claim(result))
     if not is_new:
         command.note(f"{result['id']} of {moment(result['created_at'])} says the same; nothing was added")

@@ -11,8 +11,8 @@ from normbench.cli.command import Json
 from normbench.client import Client
 from normbench.display.leaderboard import leaderboard as display
 from normbench.display.overall import overall as display_overall
-from normbench.display.report_card import OWN_PROBLEM
-from normbench.errors import NormbenchError
+from normbench.entries import board_options
+from normbench.errors import Invalid, NormbenchError
 
 OVERALL = "overall"
 OF_A_TASK = {
@@ -59,7 +59,10 @@ def leaderboard(
         command.show(as_json, found, display_overall(found))
         return
     options |= {"profile": profile, "rank_by": rank_by}
-    board = client.leaderboard(task, published=published, over_budget=over_budget, **options)
+    try:
+        board = client.leaderboard(task, published=published, over_budget=over_budget, **options)
+    except Invalid as refusal:
+        raise Invalid(f"{refusal}{_place_of(client, task, problem, refusal)}") from None
     is_shown = board["entries"] or board["set_aside"]
     command.show(as_json, board, *([display(board)] if is_shown else []))
     if not is_shown:
@@ -93,12 +96,16 @@ def _nothing_here(client: Client, board: Leaderboard) -> str:
     task, profile, own = board["task"], board["profile"], board["problems"][0]["id"]
     title = "" if board["problem"]["id"] == own else f" ({board['problem']['title']})"
     others = [found for found in client.leaderboards() if found["task"] == task]
-    lines = [f"  normbench leaderboard {task} --profile {found['profile']}{_problem_option(found)}" for found in others]
+    lines = [f"  normbench leaderboard {task}{board_options(found)}" for found in others]
     elsewhere = "; there are some here:\n" + "\n".join(lines) if lines else ""
     return f"{task} has no entries at {profile}{title}{elsewhere}"
 
 
-def _problem_option(found: Mapping[str, Any]) -> str:
-    """Option that names the problem of a board; empty for the profile's own problem."""
-    problem = found["problem"]
-    return "" if problem["title"] == OWN_PROBLEM else f" --problem {problem['id']}    # {problem['title']}"
+def _place_of(client: Client, task: str, problem: str | None, refusal: Invalid) -> str:
+    """Text that names the boards of a refused problem; empty if the problem has no board with entries."""
+    if all(error["type"] != "unknown_problem" for error in refusal.errors):
+        return ""
+    boards = [found for found in client.leaderboards() if found["problem"]["id"] == problem]
+    boards = [found for found in boards if found["task"] == task] or boards
+    lines = [f"  normbench leaderboard {found['task']}{board_options(found)}" for found in boards]
+    return f"\n'{problem}' is a problem of another board:\n" + "\n".join(lines) if lines else ""

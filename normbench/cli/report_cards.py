@@ -16,7 +16,11 @@ def report_card(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Show the report card of a method: invariances, gradient flow, cost, smallest batch, standings."""
+    """Show the report card of a method: invariances, gradient flow, cost, smallest batch, standings.
+
+    Exit status: 1 if an analysis failed or was cancelled. With --no-measure: 0,
+    even if analyses are missing.
+    """
     client = command.client()
     card = client.report_card(method)
     if measure and (card["missing"] or card["pending"]):

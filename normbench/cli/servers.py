@@ -9,8 +9,7 @@ import typer
 
 from normbench.cli.background import Service
 from normbench.cli.command import Json, require, say
-from normbench.cli.operators import service_settings
-from normbench.errors import NormbenchError
+from normbench.cli.operators import service_settings, writable
 from normcore.variables import DEFAULT_PORT, WrongVariable, default_port
 
 
@@ -96,16 +95,13 @@ def _detach(options: list[str], as_json: bool) -> None:
         options: options of ``normbench up``.
 
     Raises:
-        NormbenchError: the service does not start.
+        NormbenchError: the data directory cannot be written to, or the service does not start.
     """
     with service_settings() as settings:
         data_dir = settings.data_dir
     started = False
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
+    with writable(data_dir):
         service = Service(*options, log=data_dir / "up.log", stays=True)
-    except OSError as error:
-        raise NormbenchError(f"cannot write to the data directory {data_dir}: {error.strerror}") from None
     try:
         url = service.ready()
         started = True

@@ -23,7 +23,7 @@ def verdict(found: Comparison, metric: str) -> str:
     difference: Mapping[str, Any] | None = best["difference"]
     seeds = counted(min(len(best["seeds"]), len(baseline["seeds"])), "seed")
     sure = f"p = {difference['p_holm']:.2g} ({seeds})" if difference else seeds
-    return f"{best['method']} {claim} {baseline['method']}: {values}, {sure}"
+    return f"{best['name']} {claim} {baseline['name']}: {values}, {sure}"
 
 
 def _worth(entry: Mapping[str, Any]) -> str:

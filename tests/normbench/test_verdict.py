@@ -8,7 +8,14 @@ from normbench.display.verdict import verdict
 
 
 def entry(method: str, score: float | None, rank: int | None, outcome: str | None = None, **fields: Any) -> Any:
-    own = {"fingerprint": method * 4, "method": method, "score": score, "rank": rank, "outcome": outcome}
+    own = {
+        "fingerprint": method * 4,
+        "method": method,
+        "name": method,
+        "score": score,
+        "rank": rank,
+        "outcome": outcome,
+    }
     return {**own, "seeds": [0, 1, 2, 3, 4], "n_diverged": 0, "difference": None, **fields}
 
 

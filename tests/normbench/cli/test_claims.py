@@ -54,17 +54,21 @@ def test_a_claim_is_submitted_shown_judged_and_withdrawn(api: str, claim_file: P
     assert "example.org" not in normbench("leaderboard", "permuted_digits", "--profile", "smoke")
 
 
-def test_errors_of_a_claim_are_told_by_field(api: str, tmp_path: Path) -> None:
+def test_errors_of_a_claim_are_told_by_file_and_field(api: str, claim_file: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(CLAIM.replace("0.88", "88"))
     told = normbench("claim", wrong, status=2)
-    assert "values.2.value: accuracy is 0 to 1, and cannot be 88" in told
+    assert told.startswith(f"normbench: {wrong}: values.2.value: accuracy is 0 to 1, and cannot be 88")
     wrong.write_text(CLAIM.replace("0.88", ".nan"))
     told = normbench("claim", wrong, status=2)
-    assert told == "normbench: values.2.value: the result holds NaN, which JSON cannot; give a finite number\n"
+    finite = "the result holds NaN, which JSON cannot; give a finite number"
+    assert told == f"normbench: {wrong}: values.2.value: {finite}\n"
+    normbench("claim", claim_file, "--idempotency-key", "k")
+    wrong.write_text(CLAIM.replace("0.88", "0.87"))
+    assert normbench("claim", wrong, "--idempotency-key", "k", status=2).startswith(f"normbench: {wrong}: ")
     assert "no such file" in normbench("claim", tmp_path / "none.yaml", status=2).lower()
     assert "res_1" in normbench("withdraw", "res_1", status=2)
-    assert from_json("claims") == []
+    assert len(from_json("claims")) == 1
 
 
 def test_the_client_claims_with_the_same_errors_as_it_submits(api: str) -> None:
@@ -133,5 +137,5 @@ def test_a_wrong_claim_is_refused_with_an_example(api: str, tmp_path: Path, writ
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(f"task: {{name: permuted_digits, profile: smoke}}\n{written}\n")
     lines = normbench("claim", wrong, status=2).removeprefix("normbench: ")
-    assert any(line.startswith(told) for line in lines.splitlines()), lines
+    assert any(line.startswith(f"{wrong}: {told}") for line in lines.splitlines()), lines
     assert lines.rstrip().endswith(EXAMPLE.rstrip())

@@ -1,5 +1,8 @@
 """Comparisons on a terminal."""
 
+import re
+
+import pytest
 from typer.testing import CliRunner
 
 from normbench import Client
@@ -7,7 +10,8 @@ from normbench.cli import app
 from service.db import Database
 from tests.normbench.cli.commands import from_json, normbench
 from tests.service.comparisons.test_routes import trained
-from tests.service.sample_runs import MAX_STEPS
+from tests.service.leaderboards.boards import measured
+from tests.service.sample_runs import MAX_STEPS, submitted_result
 
 
 def test_entries_stand_side_by_side_as_a_table_or_as_json(api: str, db: Database) -> None:
@@ -63,10 +67,49 @@ def test_methods_of_a_board_stand_for_their_best_entries(api: str, db: Database)
     assert found["baseline"] == best["layer_norm"]
     mixed = from_json("compare", "none", tuned[:10], *of)
     assert [entry["fingerprint"] for entry in mixed["entries"]] == [none, tuned]
-    assert "rms_norm has no entry at permuted_digits smoke; methods with entries: " in normbench(
-        "compare", "none", "rms_norm", *of, status=2
-    )
-    assert "name the task of its board" in normbench("compare", "none", "layer_norm", status=2)
+    refused = "'rms_norm' has no entry at permuted_digits smoke; methods with entries: 'layer_norm', 'none'\n"
+    assert normbench("compare", "none", "rms_norm", *of, status=2) == f"normbench: {refused}"
+
+
+def test_methods_without_a_task_are_refused_with_the_command_that_names_it(api: str) -> None:
+    told = normbench("compare", "0123456789ab", "layer_norm", "--baseline", "none", status=2)
+    assert told.startswith("normbench: 'layer_norm' is not a fingerprint")
+    assert "name the task of its board" in told
+    assert told.endswith("\n  normbench compare 0123456789ab layer_norm --baseline none --task TASK\n")
+
+
+@pytest.mark.parametrize("entries", [["none", "layer_norm", "none"], ["0123456789ab", "0123456789ab"]])
+def test_an_entry_that_is_given_twice_is_named(nobody: None, entries: list[str]) -> None:
+    told = f"normbench: method or fingerprint '{entries[0]}' is given twice; give two or more different entries\n"
+    assert normbench("compare", *entries, "--task", "permuted_digits", status=2) == told
+
+
+def test_a_board_without_entries_is_refused_with_the_boards_that_have_entries(api: str, db: Database) -> None:
+    command = ["compare", "none", "layer_norm", "--task", "permuted_digits"]
+    assert normbench(*command, status=2) == "normbench: there are no entries at permuted_digits small\n"
+    trained(db, "none", [0.7], [20])
+    trained(db, "layer_norm", [0.8], [10])
+    longer = {"name": "permuted_digits", "profile": "smoke", "permutation_seed": 7}
+    trained(db, "none", [0.6], [20], task=longer)
+    submitted_result(db)
+    measured(db, {"task": {"name": "char_lm", "profile": "smoke"}}, 2.5, "bits_per_char")
+    first, *elsewhere = normbench(*command, status=2).splitlines()
+    assert first == "normbench: there are no entries at permuted_digits small; there are some here:"
+    own = f"  normbench {' '.join(command)} --profile smoke"
+    assert len(elsewhere) == 2
+    assert own in elsewhere
+    [other] = [line for line in elsewhere if line != own]
+    assert re.fullmatch(rf"{re.escape(own)} --problem \w+    # permutation_seed 7", other)
+    assert from_json(*own.split()[1:])["profile"] == "smoke"
+    problem = ["--profile", "smoke", "--problem", other.split()[-4]]
+    refused = "'layer_norm' has no entry at permuted_digits smoke; methods with entries: 'none'\n"
+    assert normbench(*command, *problem, status=2).endswith(refused)
+
+
+def test_a_board_with_claims_alone_has_no_measured_entries(api: str, db: Database) -> None:
+    submitted_result(db)
+    told = normbench("compare", "none", "layer_norm", "--task", "permuted_digits", "--profile", "smoke", status=2)
+    assert told == "normbench: there are no measured entries at permuted_digits smoke\n"
 
 
 def test_a_comparison_says_for_which_pairs_p_was_corrected(api: str, db: Database) -> None:

@@ -7,20 +7,26 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from typer.testing import CliRunner
 
+from normbench import Client
 from normbench.cli import app, demo
 from service.db import Database
+from service.experiments import lifecycle
 from service.settings import Settings
 from tests.normbench.cli.commands import SECONDS, command_process
 from tests.processes import until
 from tests.servers import free_port
+from tests.service.comparisons.test_routes import trained
 from tests.service.live import live_api
+from tests.service.sample_runs import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
 
 
 @pytest.mark.parametrize("called", ["normbench", "__main__.py"])
@@ -30,8 +36,8 @@ def test_the_demos_advice_works_as_it_stands_wherever_it_is_copied(
     data_dir = tmp_path / "with a space"
     monkeypatch.setenv("NORMBENCH_DATA_DIR", str(data_dir))
     monkeypatch.setattr(sys, "argv", [str(Path(sys.executable).with_name(called))])
-    board: Any = {"entries": [{"fingerprint": letter * 64} for letter in "abc"]}
-    lines = [line.strip() for line in demo.advice(data_dir, 8765, board).splitlines() if line.startswith("  ")]
+    advice = demo.advice(data_dir, 8765, [letter * 64 for letter in "abc"])
+    lines = [line.strip() for line in advice.splitlines() if line.startswith("  ")]
     compared = "&".join(f"fingerprint={letter * 12}" for letter in "abc")
     assert f"http://127.0.0.1:8765/compare?{compared}" in lines
     start, *look = [line for line in lines if not line.startswith("http")]
@@ -52,17 +58,73 @@ def test_the_demo_works_without_a_compiler(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setenv(name, str(tmp_path / value))
     monkeypatch.setattr(demo, "PROFILE", "smoke")
     monkeypatch.setattr(demo, "SEEDS", [0])
-    result = CliRunner().invoke(app, ["demo", "--port", str(free_port())])
-    assert result.exit_code == 0, result.output
+    shown = CliRunner().invoke(app, ["demo", "--port", str(free_port())])
+    assert shown.exit_code == 0, shown.output
     for method in demo.METHODS:
-        assert method in result.stdout
-        assert re.search(rf"http://127\.0\.0\.1:\d+/experiments/exp_\w+  {method}\n", result.stdout)
-    last = result.stdout.rstrip().splitlines()[-1]
+        assert method in shown.stdout
+        assert re.search(rf"http://127\.0\.0\.1:\d+/experiments/exp_\w+  {method}\n", shown.stdout)
+    last = shown.stdout.rstrip().splitlines()[-1]
     assert re.fullmatch(r"(layer_norm|recurrent_batch_norm) .* none: accuracy 0\.\d+ against 0\.\d+, .*1 seed\)?", last)
     log = (tmp_path / "data" / "demo.log").read_text()
     assert log.count("there is no g++; install it") == 1
     assert not re.search(r"Traceback|ERROR", log)
-    assert not re.search(r"Traceback|ERROR|kernel|g\+\+", result.output)
+    assert not re.search(r"Traceback|ERROR|kernel|g\+\+", shown.output)
+
+
+WORTH = {"none": 0.5, "layer_norm": 0.7, "recurrent_batch_norm": 0.6}
+
+
+@pytest.fixture
+def trains_at_once(api: str, db: Database, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A demo on a live service, whose runs end at once; the service's URL."""
+
+    @contextmanager
+    def service(*_: object) -> Iterator[tuple[Client, None]]:
+        stop = threading.Event()
+        worker = threading.Thread(target=_work, args=(db, stop))
+        worker.start()
+        try:
+            with Client(api) as client:
+                yield client, None
+        finally:
+            stop.set()
+            worker.join()
+
+    for name, value in (("PROFILE", "smoke"), ("SEEDS", [0, 1, 2]), ("_service", service)):
+        monkeypatch.setattr(demo, name, value)
+    return api
+
+
+def _work(db: Database, stop: threading.Event) -> None:
+    """End queued runs until ``stop`` is set. Each has its method's value in ``WORTH``, and 0.001 more per seed."""
+    while not stop.wait(0.05):
+        with db.transaction() as session:
+            claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=LEASE_SECONDS)
+        if claim is not None:
+            begun(db, claim.lease)
+            recorded(db, claim.lease, measured(10))
+            finished(db, claim.lease, value=WORTH[claim.spec["norm"]["method"]] + claim.seed / 1000)
+
+
+def test_the_demo_compares_its_own_entries_and_not_better_ones_of_the_same_board(
+    trains_at_once: str, db: Database
+) -> None:
+    for gain in (0.2, 0.3, 0.4):
+        norm = {"method": "recurrent_batch_norm", "gain_init": gain}
+        trained(db, "recurrent_batch_norm", [0.91, 0.92, 0.93], [10, 10, 10], norm=norm)
+    shown = CliRunner().invoke(app, ["demo"])
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.splitlines()[-1].startswith("layer_norm is better than none: accuracy 0.701 against 0.501, p =")
+    own = {experiment["name"]: experiment["fingerprint"] for experiment in Client(trains_at_once).experiments()}
+    compared = "&".join(f"fingerprint={own[method][:12]}" for method in demo.METHODS)
+    assert f"{trains_at_once}/compare?{compared}\n" in shown.stdout
+
+
+def test_port_0_is_the_free_port_in_every_address_and_command_of_the_demo(trains_at_once: str) -> None:
+    shown = CliRunner().invoke(app, ["demo", "--port", "0"])
+    assert shown.exit_code == 0, shown.output
+    assert set(re.findall(r"http://[^/\s]+", shown.stdout)) == {trains_at_once}
+    assert f" up --port {trains_at_once.rpartition(':')[2]}\n" in shown.stdout
 
 
 def test_the_service_of_the_demo_stays_until_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
@@ -130,8 +192,8 @@ def test_the_demo_submits_nothing_on_the_port_of_another_service(
 ) -> None:
     monkeypatch.setenv("NORMBENCH_DATA_DIR", str(tmp_path / "own"))
     with live_api(settings) as url:
-        result = CliRunner().invoke(app, ["demo", "--port", url.rpartition(":")[2]])
+        refused = CliRunner().invoke(app, ["demo", "--port", url.rpartition(":")[2]])
         assert httpx.get(f"{url}/v1/experiments").json()["items"] == []
-    assert result.exit_code == 2
-    assert "the service ended with status 2" in result.output
-    assert "cannot listen on" in result.output
+    assert refused.exit_code == 2
+    assert "the service ended with status 2" in refused.output
+    assert "cannot listen on" in refused.output

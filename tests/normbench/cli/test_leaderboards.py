@@ -52,6 +52,17 @@ def test_a_board_that_is_empty_names_the_problems_that_have_entries(api: str, db
     assert "2.500" in normbench(*f"{found[1]} --problem {found[2]}".split()[1:])
 
 
+def test_a_problem_of_another_profile_is_refused_with_the_command_of_its_board(api: str, db: Database) -> None:
+    measured(db, {"task": {"name": "permuted_digits", "profile": "smoke", "permutation_seed": 7}}, 0.5)
+    [listed] = Client(api).leaderboards()
+    id = listed["problem"]["id"]
+    told = normbench("leaderboard", "permuted_digits", "--problem", id, status=2).splitlines()
+    assert told[0].startswith(f"normbench: problem: this board has no '{id}'; ")
+    command = f"normbench leaderboard permuted_digits --profile smoke --problem {id}    # permutation_seed 7"
+    assert told[1:] == [f"'{id}' is a problem of another board:", f"  {command}"]
+    assert len(normbench("leaderboard", "permuted_digits", "--problem", "0" * 16, status=2).splitlines()) == 1
+
+
 def test_fingerprints_are_shortened_as_far_as_they_differ_and_shown_if_they_fit(
     api: str, spec_file: Path, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

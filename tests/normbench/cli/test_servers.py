@@ -21,7 +21,10 @@ def test_the_database_can_be_brought_up_to_date(nobody: None) -> None:
     ("arguments", "changes", "named"),
     [
         (["migrate"], {"NORMBENCH_LEASE_SECONDS": "soon"}, "NORMBENCH_LEASE_SECONDS"),
-        (["migrate"], {"NORMBENCH_DATA_DIR": "/proc/normbench"}, "NORMBENCH_DATA_DIR"),
+        *(
+            (arguments, {"NORMBENCH_DATA_DIR": "/proc/normbench"}, "set NORMBENCH_DATA_DIR to a directory")
+            for arguments in (["migrate"], ["up"], ["up", "--detach"], ["demo"])
+        ),
         (["api", "--host", "0.0.0.0"], {}, "normbench keys create"),
     ],
 )

@@ -129,6 +129,21 @@ def test_a_sweep_with_an_entirely_diverged_cell_ends_with_status_2_and_names_it(
     assert re.search(r"method rms_norm \* +succeeded ", result.stdout)
 
 
+def test_a_sweep_with_failed_and_diverged_cells_ends_with_status_1_and_names_both(
+    api: str, sweep_file: Path, db: Database
+) -> None:
+    sweep_file.write_text(
+        "spec: {task: {name: permuted_digits, profile: smoke}}\ngrid: {norm.method: [none, rms_norm]}"
+    )
+    id = from_json("sweep", sweep_file)["id"]
+    failed(db, claimed(db).lease)
+    run_all(db, lambda spec, seed: None)
+    result = CliRunner().invoke(app, ["watch", id])
+    assert result.exit_code == 1
+    lines = r"normbench: method none failed; .*\nnormbench: method rms_norm diverged; .*\n"
+    assert re.fullmatch(lines, result.stderr)
+
+
 def test_errors_of_a_sweep_name_the_file_and_the_cells(api: str, sweep_file: Path, tmp_path: Path) -> None:
     sweep_file.write_text(sweep_file.read_text().replace("training.optimizer.lr", "norm.eps"))
     told = normbench("sweep", sweep_file, status=2).removeprefix("normbench: ").splitlines()
