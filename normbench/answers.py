@@ -64,7 +64,11 @@ class Run(TypedDict):
 
 
 class ExperimentSummary(TypedDict):
-    """Experiment in a list. ``name`` is the method with the options that differ from the profile."""
+    """Experiment in a list.
+
+    ``name`` is the method with the options that differ from the profile, or with the cell of an analysis.
+    ``n_diverged`` counts the runs that diverged; their state is ``succeeded``.
+    """
 
     id: str
     fingerprint: str
@@ -72,14 +76,16 @@ class ExperimentSummary(TypedDict):
     state: State
     spec: Spec
     runs_by_state: dict[State, int]
+    n_diverged: int
     created_at: str
 
 
 class Experiment(TypedDict):
     """Experiment with its runs, in the order of its seeds.
 
-    ``name`` is the method with the options that differ from the profile. ``sweep_id`` is None if the experiment belongs
-    to no sweep. ``problem`` and ``budget`` are those of the experiment's board, None for an analysis.
+    ``name`` is the method with the options that differ from the profile, or with the cell of an analysis. ``sweep_id``
+    is None if the experiment belongs to no sweep. ``problem`` and ``budget`` are those of the experiment's board, None
+    for an analysis.
     """
 
     id: str

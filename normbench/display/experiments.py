@@ -1,5 +1,6 @@
 """Experiments and runs as tables, and plans as lines."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -8,12 +9,14 @@ from rich.console import Group
 from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
-from normbench.display.numbers import age, counted, duration, seeds, size
+from normbench.display.numbers import age, counted, decimal, duration, seeds, size
 from normbench.display.runs import outcome
 from normbench.display.table import Column, Table, block
+from normcore.spec.names import DIGITS
 
 IN_COMPANY = "* not alone on its machine: these seconds count on no board (normbench logs RUN says why)."
 SHORT_FINGERPRINT = 12  # characters, enough to find the fingerprint again
+LONG_NUMBER = re.compile(r"(?<=[ \[])-?\d+\.\d{5,}(e[+-]\d+)?(?=[],)])")  # value of an option in a name
 
 
 def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
@@ -29,15 +32,29 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
     rows = [
         (
             e["id"],
-            f"{e['spec']['task']['name']} {e['spec']['task']['profile']}",
-            e["name"],
-            e["state"],
+            task,
+            name,
+            "diverged" if e["runs_by_state"] == {"succeeded": _n_diverged(e)} else e["state"],
             age((now - datetime.fromisoformat(e["created_at"])).total_seconds()),
-            _counts(e["runs_by_state"]),
+            _counts(e),
         )
-        for e in summaries
+        for e, (task, name) in zip(summaries, _tasks_and_names(summaries), strict=True)
     ]
     return Table("Experiments, newest first", columns, rows)
+
+
+def _tasks_and_names(summaries: Sequence[ExperimentSummary]) -> list[tuple[str, str | None]]:
+    """Task and name of each experiment. Numbers in the names have as few digits as leave different rows different,
+    because random draws have up to 17 digits.
+    """
+    tasks = [f"{e['spec']['task']['name']} {e['spec']['task']['profile']}" for e in summaries]
+    full = list(zip(tasks, [e["name"] for e in summaries], strict=True))
+    attempts = ([(task, _shortened(name, digits)) for task, name in full] for digits in DIGITS if digits)
+    return next((shown for shown in attempts if len(set(shown)) == len(set(full))), full)
+
+
+def _shortened(name: str | None, digits: int) -> str | None:
+    return name and LONG_NUMBER.sub(lambda number: f"{float(number[0]):.{digits}g}", name)
 
 
 def waits(experiment: Experiment) -> bool:
@@ -64,7 +81,7 @@ def runs(experiment: Experiment) -> Table:
             run["state"],
             run["attempt"],
             f"{run['progress']['step']}/{run['progress']['max_steps']}",
-            None if (value := value_of(run)) is None else f"{value:.3f}",
+            None if (value := value_of(run)) is None else decimal(value),
             _time(run),
             run["error"] or (f"{outcome(run)}, of older code" if run.get("of_older_code") else outcome(run)),
         )
@@ -147,12 +164,8 @@ def memory(found: Plan) -> str:
 
 
 def subject(found: Experiment | Plan) -> str:
-    """Subject of an experiment: the task, the cell of an analysis, and the method with the options that differ from the
-    profile.
-    """
-    spec = found["spec"]
-    cell = spec["model"]["cell"] if spec["kind"] == "analysis" and spec["model"] else None
-    return " ".join(filter(None, (spec["task"]["name"], cell, found["name"])))
+    """Subject of an experiment: the task and the experiment's name."""
+    return " ".join(filter(None, (found["spec"]["task"]["name"], found["name"])))
 
 
 def value_of(run: Run) -> float | None:
@@ -165,5 +178,12 @@ def runs_of(experiment: Experiment) -> str:
     return f"{counted(len(experiment['runs']), 'run')} of {subject(experiment)}"
 
 
-def _counts(by_state: Mapping[Any, int]) -> str:
-    return ", ".join(f"{count} {state}" for state, count in by_state.items())
+def _counts(found: ExperimentSummary) -> str:
+    """Number of runs in each state. Runs that diverged are counted apart, although their state is succeeded."""
+    lost = _n_diverged(found)
+    told = [(count - lost if state == "succeeded" else count, state) for state, count in found["runs_by_state"].items()]
+    return ", ".join(f"{count} {word}" for count, word in [*told, (lost, "diverged")] if count)
+
+
+def _n_diverged(found: ExperimentSummary) -> int:
+    return found.get("n_diverged", 0)  # older services do not have this field

@@ -31,6 +31,7 @@ EXPERIMENT = (
     Column("priority", "integer", lambda e: e.spec["priority"]),
     Column("labels", "json", lambda e: e.spec["labels"]),
     *(Column(f"runs_by_state.{state}", "integer", _runs(state)) for state in get_args(State)),
+    Column("n_diverged", "integer"),
     Column("created_at", "moment"),
     Column("spec", "json"),
 )

@@ -157,6 +157,7 @@ SUMMARY = schemas.ExperimentSummary(
     state="succeeded",
     spec=EXPERIMENT.spec,
     runs_by_state={"succeeded": 1},
+    n_diverged=0,
     created_at=CREATED,
 )
 PLAN = schemas.PlanOut(

@@ -100,11 +100,12 @@ def experiments(
         query = _in_state(query, state)
     found = session.scalars(query).all()
     runs: dict[str, list[tuple[str, bool]]] = {e.id: [] for e in found}
-    rows = session.execute(
-        select(Run.experiment_id, Run.state, Run.started_at).where(Run.experiment_id.in_(runs)).order_by(Run.id)
-    )
-    for experiment_id, run_state, started_at in rows:
+    n_diverged = Counter[str]()
+    of_run = select(Run.experiment_id, Run.state, Run.started_at, Run.outcome)
+    rows = session.execute(of_run.where(Run.experiment_id.in_(runs)).order_by(Run.id))
+    for experiment_id, run_state, started_at, outcome in rows:
         runs[experiment_id].append((run_state, started_at is not None))
+        n_diverged[experiment_id] += outcome == "diverged"
     return [
         schemas.ExperimentSummary(
             id=e.id,
@@ -112,6 +113,7 @@ def experiments(
             state=schemas.derived_state(runs[e.id]),
             spec=e.spec,
             runs_by_state=Counter(run_state for run_state, _ in runs[e.id]),
+            n_diverged=n_diverged[e.id],
             created_at=e.created_at,
         )
         for e in found

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, computed_field
 
 from normcore.events import Outcome, Phase
 from normcore.spec.metric import Direction
-from normcore.spec.names import name_of_spec
+from normcore.spec.names import differences, name_of_spec
 from service.experiments.certificates import Certificate
 from service.experiments.tables import Experiment, Run
 from service.http.openapi import Code, ResolvedSpec, described_as
@@ -122,20 +122,31 @@ class OfSpec(BaseModel):
     spec: ResolvedSpec
 
     @computed_field(  # type: ignore[prop-decorator]
-        description="The method with every option in which the spec differs from the profile; null without a method."
+        description="The method with every option in which the spec differs from the profile, or with the cell of an"
+        " analysis; null without a method."
     )
     @property
     def name(self) -> str | None:
-        return name_of_spec(self.spec)
+        named, cell = name_of_spec(self.spec), differences(cell_of_analysis(self.spec))
+        return f"{named} ({cell})" if named and cell else named
+
+
+def cell_of_analysis(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Cell of a stored analysis, by its path. The result is empty for an analysis without a cell, and for a training,
+    whose changes name the cell.
+    """
+    model = (spec.get("model") or {}) if spec.get("kind") == "analysis" else {}
+    return {"model.cell": model["cell"]} if "cell" in model else {}
 
 
 class ExperimentSummary(OfSpec):
-    """An experiment in a list: how many of its runs are in each state."""
+    """An experiment in a list: how many of its runs are in each state, and how many diverged."""
 
     id: str
     fingerprint: str
     state: State
     runs_by_state: dict[State, int]
+    n_diverged: int = Field(description="Runs that diverged; their state is `succeeded`.")
     created_at: datetime
 
 
@@ -171,9 +182,9 @@ class CodeOut(Code):
 
 
 class MemoryOut(BaseModel):
-    """Bytes of memory that a training needs at least, by purpose."""
+    """Bytes of memory that a run needs at least, by purpose."""
 
-    weights: int = Field(description="Parameters of the model, and of the best model so far.")
+    weights: int = Field(description="Parameters. A training keeps those of the best model so far, too.")
     gradients: int
     optimizer: int = Field(description="Optimizer state.")
     backward: int = Field(description="Values that a forward pass saves for the backward pass.")
@@ -201,7 +212,7 @@ class PlanOut(OfSpec):
     queue_position: int = Field(description="Place of the first run in the queue; 1 is taken next.")
     memory_bytes: int | None = Field(
         description="Least memory that a run needs, by the sizes in the spec, on the live worker with most room for it;"
-        " null for an analysis, or if the model's cost is not known."
+        " null if the model's cost is not known, or if an analysis does not say what it needs."
     )
     memory: MemoryOut | None = Field(description="Least memory by purpose, in bytes.")
     worker_memory_bytes: int | None = Field(

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from normbench.display.experiments import experiments
+from normbench.display.claims import claims
+from normbench.display.experiments import experiments, runs
 from normbench.display.leaderboard import leaderboard
-from normbench.display.numbers import interval
+from normbench.display.numbers import interval, signed
 from normbench.display.report_card import shown as shown_card
 from normbench.display.runs import history
 from normbench.display.table import Table
@@ -302,3 +303,117 @@ def test_runs_of_older_code_are_counted_below_the_board() -> None:
     board["entries"].append(entry(None, n_older=2, of_older_code=True))
     assert leaderboard(board).note is None
     assert [cells[2] for cells in leaderboard(board).rows] == [None, None, "of older code"]
+
+
+def test_rows_of_older_code_of_one_fingerprint_show_the_digests_of_their_code() -> None:
+    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
+    board["entries"] = [
+        entry(1, code="c" * 64),
+        entry(None, of_older_code=True, code="0123456789abcdef", older_parts=["norm"]),
+        entry(None, of_older_code=True, code="fedcba9876543210"),
+    ]
+    told = [None, "of older code 01234567: method", "of older code fedcba98"]
+    assert [cells[2] for cells in leaderboard(board).rows] == told
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"mean": 999_999.5, "ci95": None}, "999999.500"),
+        ({"mean": 1e6, "ci95": [999_999.0, 1_000_001.0]}, "1e+06 [999999.000, 1e+06]"),
+        ({"mean": 1e100, "ci95": None}, "1e+100"),
+        ({"mean": 1.7e308, "ci95": [-1.23456e307, 1.7e308]}, "1.7e+308 [-1.235e+307, 1.7e+308]"),
+        ({"mean": 1e75, "ci95": [1e75, 1e75]}, "1e+75 (no spread)"),
+        ({"mean": 1e75, "ci95": [1e75, 1.00002e75]}, "1e+75 [1e+75, 1.00002e+75]"),
+    ],
+)
+def test_a_large_value_is_written_with_a_power_of_ten(value: dict[str, Any], told: str) -> None:
+    assert interval(value) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [(0.0, "+0.000"), (0.0123, "+0.012"), (-0.5, "-0.500"), (1e100, "+1e+100"), (-1e6, "-1e+06")]
+)
+def test_a_difference_is_written_with_its_sign(number: float, told: str) -> None:
+    assert signed(number) == told
+
+
+def test_a_huge_claim_fits_a_line() -> None:
+    spec = {"task": {"name": "char_lm", "profile": "smoke"}}
+    difference = {"mean": 1e100, "ci95": [-1e100, 3e100], "p_value": 0.4}
+    found: Any = {"id": "sub_1", "spec": spec, "name": "layer_norm", "state": "disputed", "values": [1, 2]}
+    found |= {"value": {"mean": 1e100, "ci95": [1e99, 2e100]}, "difference": difference, "provenance": {"source": "x"}}
+    [row] = claims([found]).rows
+    assert (row[4], row[6]) == ("1e+100 [1e+99, 2e+100]", "+1e+100 [-1e+100, 3e+100], p 0.4")
+
+
+def test_a_huge_score_below_the_board_is_written_with_a_power_of_ten() -> None:
+    board: Any = {**ABOUT, **OWN, "direction": "minimize", "baseline": "none", "rank_by": "metric"}
+    board["entries"] = [entry(1, score=1e75)]
+    assert leaderboard(board).note == (
+        "layer_norm (00000000) is ranked by 1e+75, as no seed counts as worse than no skill."
+    )
+
+
+def test_a_huge_test_value_of_a_run_is_written_with_a_power_of_ten() -> None:
+    run = {"id": "run_1", "seed": 0, "state": "succeeded", "attempt": 1, "outcome": "completed", "error": None}
+    run |= {"progress": {"step": 40, "max_steps": 40}, "result": {"value": 1e180}, "timing": None}
+    found: Any = {**summary(), "spec": {**summary()["spec"], "kind": "training"}, "runs": [run]}
+    [row] = runs(found).rows
+    assert row[5] == "1e+180"
+
+
+@pytest.mark.parametrize(
+    ("by_state", "n_diverged", "told"),
+    [
+        ({"succeeded": 2}, 2, ("diverged", "2 diverged")),
+        ({"succeeded": 3}, 2, ("succeeded", "1 succeeded, 2 diverged")),
+        ({"succeeded": 2, "failed": 1}, 2, ("failed", "1 failed, 2 diverged")),
+        ({"running": 1, "succeeded": 1}, 1, ("running", "1 running, 1 diverged")),
+        ({"succeeded": 2}, 0, ("succeeded", "2 succeeded")),
+    ],
+)
+def test_the_list_of_experiments_counts_the_runs_that_diverged(
+    by_state: dict[str, int], n_diverged: int, told: tuple[str, str]
+) -> None:
+    state = next(state for state in ("running", "failed", "succeeded") if state in by_state)
+    found: Any = {**summary(), "state": state, "runs_by_state": by_state, "n_diverged": n_diverged}
+    [row] = experiments([found], NOON).rows
+    assert (row[3], row[5]) == told
+
+
+def test_an_experiment_of_an_older_service_has_no_count_of_diverged_runs() -> None:
+    [row] = experiments([summary()], NOON).rows
+    assert row[5] == "2 running"
+
+
+def named(*names: str) -> Table:
+    found: Any = [{**summary(), "name": name} for name in names]
+    return experiments(found, NOON)
+
+
+def test_at_80_columns_the_experiments_of_a_random_sweep_are_a_table() -> None:
+    shown = lines(named("layer_norm (lr 0.028772322387449176)", "layer_norm (lr 1.2345678901234567e-05, eps 1e-05)"))
+    assert shown[1][:4] == ["id", "task", "method", "state"]
+    words = [word for line in shown for word in line]
+    assert {"0.02877)", "1.235e-05,", "1e-05)"} <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["none (lr 0.0287723)", "none (lr 0.0287724)"], ["none (lr 0.0287723)", "none (lr 0.0287724)"]),
+        (["none (lr 0.02877231)", "none (lr 0.0287724)"], ["none (lr 0.0287723)", "none (lr 0.0287724)"]),
+        (["none (lr 0.028772311)", "none (lr 0.028772311)"], ["none (lr 0.02877)", "none (lr 0.02877)"]),
+        (["none (decays [0.123456, 0.5], max_steps 123456)"], ["none (decays [0.1235, 0.5], max_steps 123456)"]),
+        (["none (file a-0.123456.txt)", None], ["none (file a-0.123456.txt)", None]),
+    ],
+)
+def test_numbers_in_names_are_shortened_as_far_as_names_stay_different(names: list[Any], told: list[Any]) -> None:
+    assert [row[2] for row in named(*names).rows] == told
+
+
+def test_names_may_be_the_same_on_different_tasks() -> None:
+    found: Any = [{**summary(), "name": f"none (lr 0.02877{k})"} for k in (11, 12)]
+    found[1] = {**found[1], "spec": {"task": {"name": "char_lm", "profile": "small"}}}
+    assert [row[2] for row in experiments(found, NOON).rows] == ["none (lr 0.02877)"] * 2

@@ -28,7 +28,7 @@ def names(example: str) -> list[str]:
 def test_a_list_of_experiments_says_what_the_json_says(client: TestClient, db: Database) -> None:
     submitted(db, "none", seeds=[3, 4], labels={"note": '=1+1,"\u00e9 😀'}, priority=7)
     submitted_analysis(db, {"task": {"name": "invariances"}, "norm": {"method": "layer_norm"}})
-    finished(db, claimed(db).lease)
+    finished(db, claimed(db).lease, "diverged", value=None)
     shown = client.get(LIST).json()["items"]
     rows = rows_of(client.get(LIST, params={"format": "csv"}))
     assert len(rows) == len(shown) == 2
@@ -48,7 +48,9 @@ def test_a_list_of_experiments_says_what_the_json_says(client: TestClient, db: D
         }
         by_state = {name.partition(".")[2]: int(row[name]) for name in row if name.startswith("runs_by_state.")}
         assert {state: n for state, n in by_state.items() if n} == item["runs_by_state"]
+        assert int(row["n_diverged"]) == item["n_diverged"]
         assert row["created_at"] == item["created_at"]
+    assert [row["n_diverged"] for row in rows] == ["0", "1"]
     assert set(names(EXPERIMENTS_EXAMPLE)) <= set(rows[0])
 
 

@@ -1,17 +1,20 @@
 """Lists of experiments over HTTP: filters, pages, counts."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from service.db import Database
+from service.experiments import queries
 from service.experiments.tables import Run
 from tests.service.http_calls import ids, is_problem, post
-from tests.service.sample_runs import claimed, failed, submitted
+from tests.service.sample_runs import claimed, failed, finished, submitted, submitted_analysis
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
@@ -147,3 +150,43 @@ def test_a_list_counts_the_runs_by_state(client: TestClient, db: Database) -> No
     (item,) = client.get("/v1/experiments").json()["items"]
     assert item["runs_by_state"] == {"failed": 1, "queued": 2}
     assert item["state"] == "running"
+
+
+def test_a_list_counts_the_runs_that_diverged(client: TestClient, db: Database) -> None:
+    submitted(db, seeds=[0, 1, 2])
+    for _ in range(2):
+        finished(db, claimed(db).lease, "diverged", value=None)
+    finished(db, claimed(db).lease)
+    submitted(db, "none")
+    items = client.get("/v1/experiments").json()["items"]
+    assert [(item["runs_by_state"], item["n_diverged"]) for item in items] == [
+        ({"queued": 1}, 0),
+        ({"succeeded": 3}, 2),
+    ]
+
+
+def test_a_list_takes_the_same_statements_for_one_experiment_and_for_many(client: TestClient, db: Database) -> None:
+    statements: list[str] = []
+    event.listen(db.engine, "before_cursor_execute", lambda _, __, statement, *___: statements.append(statement))
+    counts = []
+    for experiments in (1, 5):
+        while len(ids(client)) < experiments:
+            submitted(db)
+        statements.clear()
+        with db.snapshot() as session:
+            filters: Any = {"columns": {}, "fingerprint": None, "labels": [], "state": None, "before": None}
+            assert len(queries.experiments(session, limit=50, **filters)) == experiments
+        counts.append(sum(statement.startswith("SELECT") for statement in statements))
+    assert counts == [2, 2]
+
+
+def test_analyses_of_different_cells_have_different_names(client: TestClient, db: Database) -> None:
+    for cell in ("gru", "lstm"):
+        spec = {"task": {"name": "gradient_flow"}, "norm": {"method": "rms_norm"}, "model": {"cell": cell}}
+        submitted_analysis(db, spec)
+    submitted_analysis(db, {"task": {"name": "invariances"}, "norm": {"method": "rms_norm"}})
+    submitted(db, "rms_norm", model={"cell": "gru"})
+    items = client.get("/v1/experiments").json()["items"]
+    names = ["rms_norm (cell gru)", "rms_norm", "rms_norm (cell lstm)", "rms_norm (cell gru)"]
+    assert [item["name"] for item in items] == names
+    assert client.get(f"/v1/experiments/{items[-1]['id']}").json()["name"] == "rms_norm (cell gru)"
