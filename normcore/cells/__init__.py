@@ -5,21 +5,23 @@ same name in the module of its tag here, and a test; the registry and the contra
 """
 
 from collections.abc import Iterator
-from typing import Protocol, Self, TypeVar, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from torch import Tensor
 
-from normcore.norms import Normalization
+from normcore.norms import Call, Normalization, check_call
 from normcore.spec.cells import CELLS
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.plug_ins.errors import CannotRun
 
+INIT = Call(("options", "input_size", "norm"), "def __init__(self, options, input_size, norm)")
 INTERFACE = {
-    "initial_state": "initial_state(batch_size)",
-    "input_term": "input_term(x, t, mask=None)",
-    "step": "step(term, state, t)",
+    "initial_state": Call(("batch_size",), "def initial_state(self, batch_size)"),
+    "input_term": Call(("x", "t", "mask"), "def input_term(self, x, t, mask=None)"),
+    "step": Call(("term", "state", "t"), "def step(self, term, state, t)"),
 }
 """Methods that every cell must have; see ``Cell``."""
+A_STATE = "a NamedTuple whose h is a tensor (B, H), as HiddenState(h) of normcore.cells.cell"
 
 
 class State(Protocol):
@@ -67,15 +69,32 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
     matrices.
 
     Raises:
-        CannotRun: the cell's class lacks a method that every cell must have.
+        CannotRun: the cell's class lacks a method that every cell must have, or has it with other arguments, or its
+            first state is no state.
     """
     kind = CELLS.implementation(options)
+    tag = CELLS.tag_of(options)
     missing = [name for name in INTERFACE if not callable(getattr(kind, name, None))]
     if missing:
         raise CannotRun(
-            f"{CELLS.tag_of(options)}: {kind.__module__}.{kind.__qualname__} has no {' and no '.join(missing)}; a cell"
-            f" has {', '.join(INTERFACE.values())}"
+            f"{tag}: {kind.__module__}.{kind.__qualname__} has no {' and no '.join(missing)}; a cell"
+            f" has {', '.join(call.line for call in INTERFACE.values())}"
         )
+    check_call(tag, kind, "__init__", INIT)
+    for name, call in INTERFACE.items():
+        check_call(tag, kind, name, call)
     cell = kind(options, input_size, norm)
+    check_state(cell, "initial_state", cell.initial_state(1))
     norm.parametrize(cell, *(name for name, p in cell.named_parameters(recurse=False) if p.dim() == 2))
     return cast(Cell[State], cell)
+
+
+def check_state(cell: Any, function: str, state: Any) -> None:
+    """Check that a function of a cell returned a state.
+
+    Raises:
+        CannotRun: ``state`` is something else; the error says what to return.
+    """
+    if not (isinstance(getattr(state, "h", None), Tensor) and hasattr(state, "_replace")):
+        name = f"{type(cell).__module__}.{type(cell).__qualname__}.{function}"
+        raise CannotRun(f"{name} returned a {type(state).__name__}; {INTERFACE[function].line} returns {A_STATE}")

@@ -21,7 +21,7 @@ __all__ = ["BiasPlace", "Call", "Normalization", "Place", "Size", "build", "chec
 
 
 class Call(NamedTuple):
-    """How a function is called, and the line that defines such a function.
+    """Form of a function: how it is called, and the line that defines it.
 
     Attributes:
         positional, named: names of the arguments.
@@ -73,9 +73,10 @@ def _checked(tag: str, norm: Callable[..., nn.Module]) -> Callable[..., nn.Modul
     @wraps(norm)
     def checked(hidden_size: int, site: Place, *blocks: tuple[int, ...], **named: Any) -> nn.Module:
         built = norm(hidden_size, site, *blocks, **named)
+        built_kind: Any = type(built)
         if not isinstance(built, nn.Module):
             raise CannotRun(f"{tag}: norm() returned a {type(built).__name__}; return an nn.Module")
-        check_call(tag, type(built), "forward", OF_A_CELLS_NORM if site == "cell" else OF_A_NORM)
+        check_call(tag, built_kind, "forward", OF_A_CELLS_NORM if site == "cell" else OF_A_NORM)
         return built
 
     return checked

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normcore.cells import Cell, State
+from normcore.cells import Cell, State, check_state
 from normcore.norms.population import batch_norms
 
 S = TypeVar("S", bound=State)
@@ -57,6 +57,8 @@ def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     """Yield the state after each step of ``unroll``: the same tensors that the next step starts from."""
     for step, term in enumerate(cell.input_term(x, t, mask).unbind(0)):
         new = cell.step(term, state, t + step)
+        if step == 0:
+            check_state(cell, "step", new)
         state = new if mask is None else _where(mask[step].unsqueeze(1), new, state)
         yield state
 

@@ -33,6 +33,13 @@ PLAIN = {
     "invalid_key": "a field's name must be text; is there a comma inside a number, as in 1,000?",
 }
 """Messages by pydantic's code of the error. They replace messages that speak of Python or do not say what to write."""
+BOUNDS = {
+    "greater_than": ("gt", "greater than"),
+    "greater_than_equal": ("ge", "greater than or equal to"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "less than or equal to"),
+}
+"""Bounds of a number by pydantic's code of the error: the name of the bound in the error, and the words."""
 ALSO_CALLED = {
     **dict.fromkeys(("tags", "tag"), "labels"),
     **dict.fromkeys(("randomseed", "randomseeds"), "seeds"),
@@ -45,6 +52,7 @@ ALSO_CALLED = {
     **dict.fromkeys(("layers", "nlayers", "depth"), "num_layers"),
     **dict.fromkeys(("rnntype", "celltype", "architecture"), "cell"),
     **dict.fromkeys(("gamma", "initialgain"), "gain_init"),
+    **dict.fromkeys(("normalization", "normalisation", "normalizer", "normaliser"), "norm"),
     "epsilon": "eps",
     "ln": "layer_norm",
     "rbn": "recurrent_batch_norm",
@@ -83,6 +91,11 @@ def message(error: Any) -> str:
         return str(error["ctx"]["error"])  # the text of a plug-in's own validator
     if kind in ("int_type", "float_type"):
         return _a_number(error, whole=kind == "int_type")
+    if kind in BOUNDS:
+        name, words = BOUNDS[kind]
+        bound = error["ctx"][name]
+        whole = int(bound) if isinstance(bound, float) and bound.is_integer() else bound
+        return f"expected a number {words} {whole}, not {quoted(error['input'])}"
     if kind == "string_type":
         return _a_text(error)
     if kind in ("list_type", "tuple_type"):

@@ -11,7 +11,8 @@ before it is used: see ``normcore.spec.plug_ins.check``.
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -157,17 +158,18 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             raise self._unknown(f"it is required; {choose(None, self)}")
         kind = self._all.get(tag) if isinstance(tag, str) else None
         if kind is None:
-            raise self._unknown(f"unknown {quoted(tag)}; {self._not_loaded(tag) or choose(tag, self)}")
+            raise self._unknown(f"unknown {quoted(tag)}; {loaded_or_choose(tag, self)}")
         return kind.model_validate(value)
 
-    def _not_loaded(self, tag: Any) -> str | None:
+    def not_loaded(self, tag: Any) -> str | None:
         """Say why the class of this tag is installed but cannot be used; None if no such class is installed."""
         if not isinstance(tag, str) or len(tag) > LONGEST_NAME or not tag.isidentifier():
             return None
         if tag in self._left_out:
             return self._left_out[tag]
         files = [Path(folder, f"{tag}.py") for folder in import_module(self._package).__path__]
-        here = next((str(file) for file in files if file.is_file()), None)
+        is_loaded = f"{self._package}.{tag}" in sys.modules  # then its file has no class of this tag
+        here = next((str(file) for file in files if file.is_file() and not is_loaded), None)
         point = _installed(self.group, int(time.monotonic() / LOOK_SECONDS)).get(tag)
         if here is None and point is None:
             return None
@@ -258,6 +260,17 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         field = kind.model_fields.get(self.tag)
         choices = get_args(field.annotation) if field else (tag,)
         return self._has_tag(kind) and self.tag_of(kind) == tag and choices == (tag,)
+
+
+def loaded_or_choose(given: Any, known: Iterable[str]) -> str:
+    """Say why the class of an unknown name is not loaded; if there is no such class, suggest known names.
+
+    Args:
+        known: the known names. A registry, or a chain of registries, is asked for classes that are not loaded.
+    """
+    asked = known.maps if isinstance(known, ChainMap) else [known]
+    reasons = (one.not_loaded(given) for one in asked if isinstance(one, Registry))
+    return next((reason for reason in reasons if reason), None) or choose(given, known)
 
 
 def _is_there(module: str) -> bool:

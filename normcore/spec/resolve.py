@@ -11,17 +11,19 @@ from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.spec.messages import choose, message, nearest, quoted
+from normcore.spec.messages import BOUNDS, message, nearest, quoted
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.plug_ins.blame import blamed, brought
+from normcore.spec.ranges import out_of_range
+from normcore.spec.registry import loaded_or_choose
 from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import Training
-from normcore.spec.unknown_fields import USUAL_TASK, unknown_field, where_the_task_is
+from normcore.spec.unknown_fields import USUAL_TASK, unknown_field, where_its_name_is, where_the_task_is
 
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """All tasks that ``task.name`` of a spec can name, by name."""
@@ -48,6 +50,7 @@ def resolve(written: Any) -> ExperimentSpec:
     with blamed(written):
         spec = _validated(TASKS[name], written)
         _check_evaluations(spec)
+        _check_range(spec)
         _check_purpose(spec)
         if any(brought(written)):
             _rehearse(spec)
@@ -79,6 +82,17 @@ def _check_evaluations(spec: ExperimentSpec) -> None:
                 f" {MAX_EVALUATIONS:,}; use {-(-updates // MAX_EVALUATIONS):,} or more"
             )
             raise InvalidSpec([SpecError(("training", "eval_every"), wrong, "evaluations")])
+
+
+def _check_range(spec: ExperimentSpec) -> None:
+    """Refuse a valid spec with numbers that float32 cannot hold.
+
+    Raises:
+        InvalidSpec: a number is too large.
+    """
+    errors = out_of_range(spec)
+    if errors:
+        raise InvalidSpec(errors)
 
 
 def _check_purpose(spec: ExperimentSpec) -> None:
@@ -146,12 +160,15 @@ def _no_task(written: Mapping[str, Any]) -> SpecError:
     task = written.get("task")
     if "task" not in written:
         return SpecError(("task",), f"it is required; {where_the_task_is(written, TASKS)}", "missing")
+    advice = where_its_name_is(task, TASKS)
+    if advice is not None and not _part(written, "task").get("name"):
+        return SpecError(("task", "name"), f"it is required; {advice}", "unknown_name")
     if not isinstance(task, Mapping):
         meant = next(iter([*nearest(task, TASKS), USUAL_TASK]))
         return SpecError(("task",), f'expected an object, as {{"name": "{meant}"}}', "model_type")
     name = task.get("name")
     wrong = "it is required" if name is None else f"unknown {quoted(name)}"
-    return SpecError(("task", "name"), f"{wrong}; {choose(name, TASKS)}", "unknown_name")
+    return SpecError(("task", "name"), f"{wrong}; {loaded_or_choose(name, TASKS)}", "unknown_name")
 
 
 def _tags(model: Model | None) -> dict[str, Any]:
@@ -245,13 +262,29 @@ def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
     if error["type"] == "extra_forbidden" and loc == ("training",):
         return SpecError(loc, "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
-        return SpecError(loc, unknown_field(loc, error["input"], dict(_classes(written)), TASKS), "unknown_field")
-    return SpecError(loc, message(error), error["type"])
+        return SpecError(loc, unknown_field(loc, error["input"], parts_of(written), TASKS), "unknown_field")
+    return SpecError(loc, message(error) + _of_null(error, loc, written), error["type"])
+
+
+def _of_null(error: Any, loc: tuple[str | int, ...], written: Mapping[str, Any]) -> str:
+    """Repeat what the field's description says of null, if a number is out of its bounds and could be null."""
+    part = parts_of(written).get(loc[:-1]) if error["type"] in BOUNDS else None
+    field = part.model_fields.get(str(loc[-1])) if part else None
+    described = field.description.rstrip(".").split("; ") if field and field.description else []
+    return next((f"; {clause}" for clause in described if clause.startswith("null ")), "")
+
+
+def parts_of(written: Mapping[str, Any]) -> Mapping[tuple[str | int, ...], type[BaseModel]]:
+    """Return the class of each part of a spec, by path. Parts whose class is not known are left out."""
+    return dict(_classes(written))
 
 
 def _classes(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], type[BaseModel]]]:
-    """Yield the path and the class of each part of a spec."""
-    task = TASKS[_part(written, "task")["name"]]
+    name = _tag(written.get("task"), "name")
+    if name not in TASKS:
+        yield (), TrainingSpec
+        return
+    task = TASKS[name]
     profile = task.profiles.get(_tag(written.get("task"), "profile", DEFAULT_PROFILE))  # type: ignore[call-overload]
     yield (), TrainingSpec if issubclass(task, Benchmark) else AnalysisSpec
     yield ("task",), task
@@ -266,5 +299,6 @@ def _classes(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...]
     if method is not None:
         yield ("norm",), method
     optimizer = profile.training.get("optimizer", {}) | _part(_part(written, "training"), "optimizer")
-    if optimizer.get("name") in OPTIMIZERS:
-        yield ("training", "optimizer"), OPTIMIZERS[optimizer["name"]]
+    chosen = _tag(optimizer, "name")
+    if chosen in OPTIMIZERS:
+        yield ("training", "optimizer"), OPTIMIZERS[chosen]

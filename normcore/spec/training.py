@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat
 
 from normcore.spec.optimizers import OPTIMIZERS, Optimizer
+from normcore.spec.optimizers.toronto_adam import TorontoAdam
 from normcore.spec.part import Misfit, Part
 
 MAX_STEPS = 1_000_000_000
@@ -49,7 +50,12 @@ class Training(Part):
     )
 
     def pointless(self) -> Misfit | None:
-        """Find an option that changes nothing; None if there is no such option. See ``Method.pointless``."""
+        """Find an option that changes nothing, or that no run can compute with; None if there is no such option. See
+        ``Method.pointless``."""
+        if isinstance(self.optimizer, TorontoAdam):
+            later = self.schedule.beta1 if self.schedule else None
+            if 1 - self.optimizer.beta1 == 1 or (later is not None and 1 - later == 1):
+                return Misfit("optimizer", "toronto_adam divides by beta1, which is 0; use 0.1 or more, or use adam")
         if self.clip == "global" or self.clip_norm is not None:
             return None
         return Misfit("clip", "clip_norm is null, so that nothing is clipped; use global, or give a clip_norm")

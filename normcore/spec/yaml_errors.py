@@ -1,7 +1,10 @@
 """Messages on texts that are not valid YAML, each on one line: where the error is, and what to write instead."""
 
+import re
+
 import yaml
 
+WITHOUT_SPACE = re.compile(r"\s*(\w+):([^\s/:].{,60})")  # a key, a colon and the value
 HINTS = {
     "cannot start any token": "put a value that begins with this character into quotes",
     "mapping values are not allowed here": "a colon stands too deep; indent the line as its neighbours, and give no"
@@ -25,6 +28,10 @@ def in_one_line(error: yaml.YAMLError, text: str) -> str:
     said = lines[min(row, len(lines) - 1)]
     if "\t" in said[: len(said) - len(said.lstrip())] or (said[column : column + 1] == "\t"):
         return f"line {row + 1}: a tab stands before the text, and YAML is indented with spaces; replace it by spaces"
+    above = next((number for number in range(row, 0, -1) if lines[number - 1].strip()), 0)
+    glued = WITHOUT_SPACE.match(lines[above - 1]) if above and "mapping values are not allowed" in problem else None
+    if glued:
+        return f"line {above}: put a space after the colon; write {glued[1]}: {glued[2]}"
     if "flow" in str(getattr(error, "context", "")):
         return _in_brackets(error, text, row)
     hint = next((hint for part, hint in HINTS.items() if part in problem), None)

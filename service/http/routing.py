@@ -13,7 +13,8 @@ from starlette.routing import Route as PlainRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from normcore.spec import SpecError
-from normcore.spec.messages import choose, quoted, suggestion
+from normcore.spec.messages import quoted, suggestion
+from normcore.spec.registry import loaded_or_choose
 from service.errors import Invalid, NotFound
 
 
@@ -48,11 +49,11 @@ def check_known(parameter: str, given: str | None, known: Iterable[str]) -> None
     """Check that the value of a parameter is a known name.
 
     Raises:
-        Invalid: the name is unknown; the message suggests a similar name.
+        Invalid: the name is unknown; the message suggests a similar name, or says that the name is not loaded.
     """
-    known = list(known)
+    known = known if isinstance(known, Mapping) else list(known)
     if given is not None and given not in known:
-        message = f"unknown {quoted(given)}; {choose(given, known)}"
+        message = f"unknown {quoted(given)}; {loaded_or_choose(given, known)}"
         raise Invalid([SpecError((parameter,), message, f"unknown_{parameter}")])
 
 
@@ -60,11 +61,11 @@ def check_found(what: str, name: str, known: Iterable[str]) -> None:
     """Check that a name in the address is a known name.
 
     Raises:
-        NotFound: the name is unknown; the message suggests a similar name.
+        NotFound: the name is unknown; the message suggests a similar name, or says that the name is not loaded.
     """
-    known = list(known)
+    known = known if isinstance(known, Mapping) else list(known)
     if name not in known:
-        raise NotFound(f"no {what} {quoted(name)}; {choose(name, known)}")
+        raise NotFound(f"no {what} {quoted(name)}; {loaded_or_choose(name, known)}")
 
 
 def _without_parameters(app: ASGIApp) -> ASGIApp:

@@ -1,21 +1,23 @@
 """A sweep as a user writes it. The numbers of cells and runs are checked before any cell is made."""
 
 import math
-import random
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, Field, ValidationError
 
 from normcore.spec import SpecError
 from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED
-from normcore.spec.messages import choose, message, suggestion
+from normcore.spec.messages import choose, line, message, same_name
+from normcore.spec.resolve import TASKS, parts_of
+from normcore.spec.unknown_fields import OF_A_SWEEP, unknown_field
 from service.errors import Invalid
 from service.http.bodies import A_SWEEP
 from service.http.openapi import WrittenSpec
 from service.http.sizes import MAX_LEVELS
+from service.sweeps import advice
+from service.sweeps.distribution import Distribution, Written
 
 MAX_AXES = 20
 MAX_CELLS = 1_000
@@ -26,50 +28,8 @@ MAX_SEEDS = 20
 NO_FIELD = "a field's name is text, as norm.eps; put the name into quotes"
 OF_ALL_CELLS = ("seeds", "device", "priority", "labels")
 
-Range = Annotated[list[float], Field(min_length=2, max_length=2)]
-PositiveRange = Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)]
-IntRange = Annotated[list[int], Field(min_length=2, max_length=2)]
 
-
-class _Written(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
-class Distribution(_Written):
-    """Distribution of a field's values; give one of its fields, as `{"log_uniform": [1e-4, 1e-2]}`."""
-
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
-
-    log_uniform: PositiveRange | None = Field(None, description="Numbers whose logarithm is uniform: [least, most].")
-    uniform: Range | None = Field(None, description="Uniform numbers: [least, most].")
-    int_uniform: IntRange | None = Field(None, description="Whole numbers, all equally likely: [least, most].")
-    choice: list[Any] | None = Field(None, min_length=1, description="One of these values, all equally likely.")
-
-    @model_validator(mode="after")
-    def is_one(self) -> Self:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise PydanticCustomError("one_distribution", "give one of log_uniform, uniform, int_uniform and choice")
-        bounds = self.log_uniform or self.uniform or self.int_uniform
-        if bounds is not None and not bounds[0] < bounds[1]:
-            raise PydanticCustomError("bounds", "give the least first, then a larger number")
-        if self.uniform is not None and math.isinf(self.uniform[1] - self.uniform[0]):
-            raise PydanticCustomError("bounds", "the range is wider than any number; give a narrower one")
-        return self
-
-    def draw(self, source: random.Random) -> Any:
-        if self.log_uniform is not None:
-            least, most = self.log_uniform
-            return min(max(math.exp(source.uniform(math.log(least), math.log(most))), least), most)
-        if self.uniform is not None:
-            return source.uniform(*self.uniform)
-        if self.int_uniform is not None:
-            return source.randint(*self.int_uniform)
-        assert self.choice is not None
-        return source.choice(self.choice)
-
-
-class WrittenSweep(_Written):
+class WrittenSweep(Written):
     """A spec, and values for some of its fields. Every combination of the grid's values with every draw is a cell, and
     each cell an experiment."""
 
@@ -126,24 +86,49 @@ def read(body: Any) -> WrittenSweep:
     try:
         written = WrittenSweep.model_validate(body)
     except ValidationError as error:
-        raise Invalid(first_errors(error.errors(include_url=False), _error)) from None
+        errors = first_errors(error.errors(include_url=False), lambda e: _error(e, body))
+        raise Invalid(list(dict.fromkeys(errors))) from None
     errors = [*_errors_of_fields(written), *_errors_of_draws(written), *_errors_of_adaptive(written)]
     if errors := errors or _errors_of_size(written):
         raise Invalid(errors)
     return written
 
 
-def _error(error: Any) -> SpecError:
+def _error(error: Any, body: Any) -> SpecError:
     loc = tuple(error["loc"])
     if error["type"] == "model_type" and not loc:
         return SpecError(loc, A_SWEEP, "model_type")
     if loc[-1:] == ("[key]",) or error["type"] == "invalid_key":
         return SpecError(tuple(step for step in loc if step != "[key]"), NO_FIELD, "key")
+    if loc == OF_A_SWEEP and (error["type"] == "missing" or error["input"] is None):
+        return SpecError(loc, f"it is required; {advice.where_the_spec_is(body)}", "missing")
+    if loc[0] in advice.EXAMPLES:
+        return _error_of_axis(error, loc, body)
     if error["type"] == "extra_forbidden":
-        known = WrittenSweep.model_fields if len(loc) == 1 else Distribution.model_fields
-        meant = suggestion(str(loc[-1]), known).strip()
-        return SpecError(loc, f"unknown field; {meant or 'choose from ' + ', '.join(known)}", "unknown_field")
+        return SpecError(loc, unknown_field(loc, error["input"], _parts(body), TASKS), "unknown_field")
     return SpecError(loc, message(error), error["type"])
+
+
+def _error_of_axis(error: Any, loc: tuple[Any, ...], body: Any) -> SpecError:
+    """Convert an error in the grid or in the random fields."""
+    axis, kind = loc[0], error["type"]
+    if len(loc) == 1:
+        example = f"; write {line((axis,), advice.EXAMPLES[axis])}" if kind == "dict_type" else ""
+        return SpecError(loc, f"{message(error)}{example}", kind)
+    nested = advice.nested(body, axis, loc[1])
+    if nested is not None:
+        return SpecError(loc[:2], nested, "dotted_name")
+    if kind in ("model_type", "model_attributes_type"):
+        return SpecError(loc, advice.no_distribution(body, loc[1], error["input"]), kind)
+    if kind == "extra_forbidden":
+        return SpecError(loc, unknown_field(loc, error["input"], {loc[:-1]: Distribution}, TASKS), "unknown_field")
+    return SpecError(loc, message(error), kind)
+
+
+def _parts(body: Any) -> dict[tuple[str | int, ...], type[BaseModel]]:
+    """Return the class of each part of a sweep, by path."""
+    parts = parts_of(advice.mapping(body.get("spec")))
+    return {(): WrittenSweep, **{(*OF_A_SWEEP, *path): part for path, part in parts.items()}}
 
 
 def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
@@ -156,17 +141,21 @@ def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
         if path in written.grid
     ]
     named = [("grid", path) for path in written.grid] + [("random", path) for path in written.random]
-    found = [(loc, _wrong_path(loc[1])) for loc in named]
+    found = [(loc, _wrong_path(loc[0], loc[1], written)) for loc in named]
     return twice + [SpecError(loc, wrong, "unknown_field") for loc, wrong in found if wrong]
 
 
-def _wrong_path(path: str) -> str | None:
+def _wrong_path(axis: str, path: str, written: WrittenSweep) -> str | None:
     if path.count(".") > MAX_LEVELS:
         return "no field of a spec is so deep; write it as norm.eps"
     part, *fields = path.split(".")
-    if part in OF_ALL_CELLS:
-        return f"{part} are the same for all cells; write them into the sweep's spec"
+    shared = "seeds" if part == "seed" else same_name(part, OF_ALL_CELLS)
+    if shared is not None:
+        return f"{shared} are the same for all cells; write them into the sweep's spec"
     if part not in HASHED:
+        meant = advice.path_of({"spec": written.spec, "grid": written.grid}, path)
+        if meant is not None and meant.partition(".")[0] in HASHED:
+            return f"write the whole name of the field: {line((axis, meant), written.complete[axis][path])}"
         return f"this is not a field that a result depends on; {choose(part, HASHED)}, as norm.eps"
     return None if all(fields) else "a field's name is empty; write it as norm.eps"
 

@@ -1,13 +1,22 @@
 """A cell or a method with the wrong interface is refused before training, with its class and what it lacks."""
 
+import timeit
+from dataclasses import dataclass
+
 import pytest
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from normcore import cells, norms
-from normcore.norms.normalization import Normalization
+from normcore.cells.cell import HiddenState, RecurrentCell
+from normcore.norms.normalization import Identity, Normalization
+from normcore.recurrent import Recurrent
+from normcore.spec.cells import CELLS
 from normcore.spec.cells.gru import GRU
+from normcore.spec.cells.lstm import LSTM
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.none import NoNorm
+from normcore.spec.models.model import Place
 from normcore.spec.plug_ins.errors import CannotRun
 
 
@@ -31,8 +40,8 @@ def test_cell_with_the_wrong_interface_is_refused_with_what_it_lacks() -> None:
     with pytest.raises(CannotRun) as caught:
         cells.build(OldCell(hidden_size=3), 2, norms.build(NoNorm()))
     assert str(caught.value) == (
-        f"gru: {__name__}.Forward has no initial_state and no input_term; a cell has initial_state(batch_size),"
-        " input_term(x, t, mask=None), step(term, state, t)"
+        f"gru: {__name__}.Forward has no initial_state and no input_term; a cell has def"
+        " initial_state(self, batch_size), def input_term(self, x, t, mask=None), def step(self, term, state, t)"
     )
 
 
@@ -41,3 +50,144 @@ def test_method_that_is_not_a_normalization_is_refused_with_its_base_class() -> 
         norms.build(OldMethod())
     base = f"{Normalization.__module__}.{Normalization.__qualname__}"
     assert str(caught.value) == f"layer_norm: {__name__}.Forward is no subclass of {base}, which says what to implement"
+
+
+class Wrong(RecurrentCell):
+    """Cell of the right shape, from which the wrong cells below derive."""
+
+    def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
+        super().__init__(options, input_size, norm)
+
+    def step(self, term: Tensor, state: HiddenState, t: int) -> HiddenState:
+        return state
+
+
+class WithoutSizes(Wrong):
+    def __init__(self, options: GRU) -> None: ...
+
+
+class OfTorchsOrder(Wrong):
+    def step(self, x: Tensor, state: HiddenState) -> HiddenState:  # type: ignore[override]
+        return state
+
+
+class WithoutMask(Wrong):
+    def input_term(self, x: Tensor, t: int) -> Tensor:  # type: ignore[override]
+        return x
+
+
+class WithoutBatch(Wrong):
+    def initial_state(self) -> HiddenState:  # type: ignore[override]
+        return HiddenState(self.h0)
+
+
+class OfATensor(Wrong):
+    def initial_state(self, batch_size: int) -> Tensor:  # type: ignore[override]
+        return self.h0.expand(batch_size, -1)
+
+
+class StepsToATensor(Wrong):
+    def step(self, term: Tensor, state: HiddenState, t: int) -> Tensor:  # type: ignore[override]
+        return state.h
+
+
+def cell_at(name: str) -> GRU:
+    """Options of a cell that the class of this name implements."""
+    kind = type("Options", (GRU,), {"home": f"{__name__}:{name}", "__module__": __name__})
+    options: GRU = kind(hidden_size=3)
+    return options
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("WithoutSizes", "write def __init__(self, options, input_size, norm)"),
+        ("OfTorchsOrder", "write def step(self, term, state, t)"),
+        ("WithoutMask", "write def input_term(self, x, t, mask=None)"),
+        ("WithoutBatch", "write def initial_state(self, batch_size)"),
+        ("OfATensor", "def initial_state(self, batch_size) returns a NamedTuple whose h is a tensor (B, H)"),
+    ],
+)
+def test_cell_with_other_arguments_is_refused_with_the_line_to_write(name: str, line: str) -> None:
+    with pytest.raises(CannotRun) as caught:
+        cells.build(cell_at(name), 2, norms.build(NoNorm()))
+    assert f"{__name__}.{name}" in str(caught.value)
+    assert line in str(caught.value)
+
+
+def test_cell_that_steps_to_a_tensor_is_refused_with_what_to_return() -> None:
+    network = Recurrent(cell_at("StepsToATensor"), 2, NoNorm())
+    with pytest.raises(CannotRun) as caught:
+        network(torch.zeros(4, 1, 2))
+    assert str(caught.value) == (
+        f"{__name__}.StepsToATensor.step returned a Tensor; def step(self, term, state, t) returns a NamedTuple whose h"
+        " is a tensor (B, H), as HiddenState(h) of normcore.cells.cell"
+    )
+
+
+class WithoutOptions(Normalization):
+    """Method that takes no options."""
+
+
+class WithoutBlocks(Normalization):
+    def __init__(self, options: LayerNorm) -> None: ...
+
+    def norm(self, hidden_size: int, site: Place) -> nn.Module:  # type: ignore[override]
+        return nn.Identity()
+
+
+class OfTorchsNorms(Normalization):
+    def __init__(self, options: LayerNorm) -> None: ...
+
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+        return nn.LayerNorm(hidden_size * sum(blocks))
+
+
+class OfNothing(OfTorchsNorms):
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+        return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("WithoutOptions", "write def __init__(self, options)"),
+        ("WithoutBlocks", "write def norm(self, hidden_size, site, blocks=(1,))"),
+        (
+            "OfTorchsNorms",
+            "LayerNorm.forward has the wrong arguments (too many positional arguments); write def forward",
+        ),
+        ("OfNothing", "norm() returned a NoneType; return an nn.Module"),
+    ],
+)
+def test_method_with_other_arguments_is_refused_with_the_line_to_write(name: str, line: str) -> None:
+    kind = type("Options", (LayerNorm,), {"home": f"{__name__}:{name}", "__module__": __name__})
+    with pytest.raises(CannotRun) as caught:
+        Recurrent(LSTM(hidden_size=3), 2, kind())
+    assert str(caught.value).startswith("layer_norm: ")
+    assert line in str(caught.value)
+
+
+@dataclass(frozen=True)
+class Frozen(Normalization):
+    """Method that is a frozen dataclass."""
+
+    options: LayerNorm
+
+
+def test_method_that_is_a_frozen_dataclass_is_built() -> None:
+    kind = type("Options", (LayerNorm,), {"home": f"{__name__}:Frozen", "__module__": __name__})
+    assert isinstance(norms.build(kind()).norm(3, "sum"), Identity)
+
+
+def test_check_of_a_cells_interface_takes_less_than_a_millisecond() -> None:
+    options, norm = GRU(hidden_size=3), norms.build(NoNorm())
+    cells.build(options, 2, norm)
+    kind = CELLS.implementation(options)
+
+    def build() -> None:
+        cells.build(options, 2, norm)
+
+    checked = min(timeit.repeat(build, number=10, repeat=20)) / 10
+    bare = min(timeit.repeat(lambda: kind(options, 2, norm), number=10, repeat=20)) / 10
+    assert checked - bare < 1e-3

@@ -51,7 +51,7 @@ def test_reference_is_available_everywhere_and_fused_only_where_implemented(
 
 
 def test_digests_of_the_code_that_kernels_follow_are_those_of_this_code() -> None:
-    """If this fails, compare the kernels with the edited code, then run ``python -m tools.reference_code``."""
+    """Compare the kernels with the edited code if this fails. Then run ``python -m tools.reference_code``."""
     assert json.loads(reference_code.DIGESTS.read_text(encoding="utf-8")) == reference_code.present()
 
 

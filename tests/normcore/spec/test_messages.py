@@ -66,6 +66,13 @@ def test_message_of_pydantic_is_replaced_by_a_repair(written: Any, said: str) ->
             {"norm": {"method": "layer_norm", "sites": "input"}},
             'norm.sites: expected a list; write "norm": {"sites": ["input"]}',
         ),
+        (
+            {"training": {"clip_norm": -1}},
+            "training.clip_norm: expected a number greater than 0, not -1; null clips nothing",
+        ),
+        ({"training": {"batch_size": 0}}, "training.batch_size: expected a number greater than or equal to 1, not 0"),
+        ({"norm": {"method": "layer_norm", "eps": 0.0}}, "norm.eps: expected a number greater than 0, not 0.0"),
+        ({"priority": 10}, "priority: expected a number less than or equal to 9, not 10"),
         ({"norm": "LayerNorm"}, 'norm: expected an object, as {"method": "layer_norm"}'),
         ({"norm": None}, 'norm: expected an object, as {"method": "none"}'),
         ({"model": {"bidirectional": "True"}}, "model.bidirectional: expected true or false, without quotes"),

@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 import normcore.cells.lstm
 import normcore.norms.layer_norm
 import normcore.tasks.char_lm
+from normcore.spec import InvalidSpec, resolve
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.cells.lstm import LSTM
@@ -450,6 +451,33 @@ def test_module_written_after_the_registry_was_read_is_refused_with_the_repair(
     told = refusal(registry, "scale_norm")
     assert f"{tmp_path / 'scale_norm.py'} has it" in told
     assert "restart" in told
+
+
+@pytest.mark.parametrize(
+    ("package", "path", "written"),
+    [
+        ("normcore.spec.tasks", ("task", "name"), {"task": {"name": "mine"}}),
+        ("normcore.spec.cells", ("model", "cell"), {"task": {"name": "permuted_digits"}, "model": {"cell": "mine"}}),
+    ],
+)
+def test_spec_with_a_name_that_is_not_loaded_is_refused_with_the_repair(
+    package: str, path: tuple[str, ...], written: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules[package]
+    monkeypatch.setattr(module, "__path__", [*module.__path__, str(tmp_path)])
+    (tmp_path / "mine.py").write_text("")
+    with pytest.raises(InvalidSpec) as caught:
+        resolve(written)
+    [error] = caught.value.errors
+    assert error.loc == path
+    assert error.msg == (
+        f"unknown 'mine'; {tmp_path / 'mine.py'} has it, but this process has not loaded it; restart the API and the"
+        " workers"
+    )
+
+
+def test_module_without_a_class_of_its_name_is_no_class_that_waits_for_a_restart() -> None:
+    assert "choose from" in refusal(METHODS, "method")
 
 
 def test_refusal_of_a_plug_in_that_was_left_out_gives_the_reason(install: Install) -> None:

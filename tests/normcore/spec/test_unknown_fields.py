@@ -36,6 +36,13 @@ def refusal(written: Any) -> str:
         ({"norm": {"method": "layer_norm", "Eps": 0.1}}, "norm.Eps", '"norm": {"eps": 0.1}'),
         ({"model": {"type": "lstm"}}, "model.type", '"model": {"cell": "lstm"}'),
         ({"name": "my first run"}, "name", '"labels": {"name": "my first run"}'),
+        ({"normalization": "layer_norm"}, "normalization", '"norm": {"method": "layer_norm"}'),
+        ({"Normalisation": {"Method": "none"}}, "Normalisation", '"norm": {"method": "none"}'),
+        ({"optimizer": "Adam"}, "optimizer", '"training": {"optimizer": {"name": "adam"}}'),
+        ({"Training": {"Optimizer": {"LR": 0.1}}}, "Training", '"training": {"optimizer": {"lr": 0.1}}'),
+        ({"Labels": {"Team": "Vision"}}, "Labels", '"labels": {"Team": "Vision"}'),
+        ({"model": {"hidden_size:10": None}}, "model.hidden_size:10", 'the colon; write "model": {"hidden_size": 10}'),
+        ({"norm": {"method:none": None}}, "norm.method:none", 'the colon; write "norm": {"method": "none"}'),
         ({"grid": {"norm.eps": [1]}}, "grid", "`normbench sweep`"),
         ({"values": []}, "values", "`normbench claim`"),
     ],
@@ -59,6 +66,11 @@ def test_parts_that_an_analysis_lacks_are_not_suggested() -> None:
         ("name: permuted_digits", 'put name into task; write "task": {"name": "permuted_digits"}'),
         ("name: my first run", 'put name into task; write "task": {"name": "permuted_digits"}'),
         ("tsk: {name: char_lm}", 'did you mean \'task\' by \'tsk\'? write "task": {"name": "char_lm"}'),
+        (
+            "Task: {Name: char_lm, Profile: smoke}",
+            'did you mean \'task\' by \'Task\'? write "task": {"name": "char_lm", "profile": "smoke"}',
+        ),
+        ("{name:sequential_digits}", 'after the colon; write "task": {"name": "sequential_digits"}'),
         ("task:{name: char_lm}", 'put a space after the colon, as "task": {"name": "permuted_digits"}'),
         ("experiment: {task: {name: char_lm}}", "move the content of 'experiment' to the top level"),
         ("spec: {task: {name: char_lm}}\ngrid: {norm.method: [none]}", "submit the file with `normbench sweep`"),
@@ -68,3 +80,21 @@ def test_parts_that_an_analysis_lacks_are_not_suggested() -> None:
 def test_spec_without_a_task_is_refused_with_the_misplaced_field(text: str, told: str) -> None:
     assert refusal(load_yaml(text)).startswith("task: it is required; ")
     assert told in refusal(load_yaml(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("task: {name:char_lm}", 'put a space after the colon; write "task": {"name": "char_lm"}'),
+        ("task:\n  name:char_lm", 'put a space after the colon; write "task": {"name": "char_lm"}'),
+        ("task: {Name: char_lm}", 'did you mean \'name\' by \'Name\'? write "task": {"name": "char_lm"}'),
+        ("task: {Name: 3}", 'did you mean \'name\' by \'Name\'? write "task": {"name": "permuted_digits"}'),
+    ],
+)
+def test_task_whose_name_is_written_in_another_way_is_refused_with_the_line_to_write(text: str, told: str) -> None:
+    assert refusal(load_yaml(text)) == f"task.name: it is required; {told}"
+
+
+def test_unknown_field_beside_an_optimizer_whose_name_is_a_list_is_refused() -> None:
+    told = refusal({**DIGITS, "training": {"optimizer": {"name": [1]}, "lr_decay": 1}})
+    assert "training.lr_decay: unknown field" in told

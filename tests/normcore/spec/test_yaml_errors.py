@@ -15,6 +15,7 @@ SPEC = "task: {name: permuted_digits}\nseeds: [0]\n"
         ("task:\n\tname: char_lm\n", "line 2: a tab stands before the text"),
         (f"{SPEC}---\n{SPEC}", "line 3: a second document begins with ---; write each spec into a file of its own"),
         ("task:\n  name: char_lm\n   profile: smoke\n", "line 3: a colon stands too deep"),
+        ("norm:layer_norm\n\ntask: {name: char_lm}\n", "line 1: put a space after the colon; write norm: layer_norm"),
         ("seeds: [0]\ntask: {name: char_lm\n", "line 2: the bracket that opens here is not closed"),
         ('{"seeds": [0], // the first\n "task": {}}', "line 1: neither YAML nor JSON has comments with //"),
         ("task: {name: a b: c}\nseeds: [0", "line 1: expected a comma or a closing bracket"),

@@ -1,5 +1,6 @@
 """A report card collects what analyses and leaderboards say of a method, and what is still to be measured."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from starlette.testclient import TestClient
 
 from normcore.events import Finding
 from normcore.own_code import code_of
-from normcore.spec import resolve
+from normcore.spec import methods, resolve
 from normcore.spec.cells import CELLS
 from service.db import Database
 from service.report_cards import queries
@@ -19,6 +20,28 @@ def card_of(client: TestClient, method: str) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     card: dict[str, Any] = answer.json()
     return card
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/methods/scale_norm/report-card",
+        "/v1/methods/scale_norm",
+        "/v1/experiments?method=scale_norm",
+        "/v1/leaderboards/permuted_digits?baseline=scale_norm",
+        "/v1/results?method=scale_norm",
+        "/methods/scale_norm",
+    ],
+)
+def test_method_written_after_the_service_started_is_refused_with_the_repair(
+    client: TestClient, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    assert "choose from" in client.get(path).text
+    (tmp_path / "scale_norm.py").write_text("")
+    answer = client.get(path)
+    assert answer.status_code in (404, 422)
+    assert "this process has not loaded it; restart the API and the workers" in answer.text
 
 
 def test_everything_is_missing_of_a_method_without_results(client: TestClient) -> None:

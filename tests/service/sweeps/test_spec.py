@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from normcore.spec.files import load_yaml
 from service.errors import Invalid
-from service.sweeps.spec import Distribution, read
+from service.sweeps.distribution import Distribution
+from service.sweeps.spec import read
 from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, posted
 
 RATE = {"log_uniform": [1e-4, 1e-2]}
@@ -29,7 +31,7 @@ def refused(body: Any) -> list[tuple[str, str]]:
         ({"spec": SPEC, "gird": METHODS}, "gird", "did you mean 'grid'?"),
         (posted({"norm.method": []}), "grid/norm.method", "give 1 or more"),
         (posted({"norm.method": "none"}), "grid/norm.method", "expected a list"),
-        (posted({"nrom.method": ["none"]}), "grid/nrom.method", "did you mean 'norm'?"),
+        (posted({"nrom": ["none"]}), "grid/nrom", "did you mean 'norm'?"),
         (posted({"norm.": ["none"]}), "grid/norm.", "a field's name is empty"),
         (posted({"seeds": [[0], [1]]}), "grid/seeds", "write them into the sweep's spec"),
         (posted({"device": ["cpu", "cuda"]}), "grid/device", "write them into the sweep's spec"),
@@ -71,6 +73,94 @@ def test_an_invalid_sweep_is_refused_with_the_place_of_the_error(body: Any, wher
     [(loc, message)] = refused(body)
     assert loc == where
     assert told in message
+
+
+def sweep(text: str) -> Any:
+    return load_yaml(f"spec: {{task: {{name: permuted_digits}}}}\n{text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "line"),
+    [
+        ("grid: {lr: [.1]}", "grid/lr", '"grid": {"training.optimizer.lr": [0.1]}'),
+        ("grid: {Learning_Rate: [.1]}", "grid/Learning_Rate", '"grid": {"training.optimizer.lr": [0.1]}'),
+        ("grid: {nrom.method: [none]}", "grid/nrom.method", '"grid": {"norm.method": ["none"]}'),
+        (
+            "grid: {norm.method: [none, layer_norm], gain_init: [1]}",
+            "grid/gain_init",
+            '"grid": {"norm.gain_init": [1]}',
+        ),
+        (
+            "random: {lr: {uniform: [0.1, 0.2]}}\nsamples: 2",
+            "random/lr",
+            '"random": {"training.optimizer.lr": {"uniform": [0.1, 0.2]}}',
+        ),
+        (
+            f"random: {{{LR}: [1e-4, 1e-2]}}\nsamples: 2",
+            f"random/{LR}",
+            '"random": {"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}}',
+        ),
+        (
+            "random: {lr: [0, 0.1]}\nsamples: 2",
+            "random/lr",
+            '"random": {"training.optimizer.lr": {"uniform": [0, 0.1]}}',
+        ),
+        (
+            "random: {model.hidden_size: [8, 64]}\nsamples: 2",
+            "random/model.hidden_size",
+            '"random": {"model.hidden_size": {"int_uniform": [8, 64]}}',
+        ),
+        (
+            "random: {norm.method: [none, layer_norm]}\nsamples: 2",
+            "random/norm.method",
+            '"random": {"norm.method": {"choice": ["none", "layer_norm"]}}',
+        ),
+        (
+            f"random: {{{LR}: 1e-3}}\nsamples: 2",
+            f"random/{LR}",
+            '"random": {"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}}',
+        ),
+        (
+            "random: {lr: {min: 1e-4, max: 1e-2}}\nsamples: 2",
+            "random/lr",
+            '"random": {"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}}',
+        ),
+        (
+            "grid: {training: {optimizer: {lr: [.1, .2]}, batch_size: 8}}",
+            "grid/training",
+            '"grid": {"training.optimizer.lr": [0.1, 0.2], "training.batch_size": [8]}',
+        ),
+        (
+            "random: {training: {optimizer: {lr: {log_uniform: [1e-4, 1e-2]}}}}\nsamples: 2",
+            "random/training",
+            '"random": {"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}}',
+        ),
+        ("grid: [norm.method]", "grid", '"grid": {"norm.method": ["none", "layer_norm"]}'),
+        ("seeds: [0, 1]\ngrid: {norm.method: [none]}", "seeds", 'belongs in spec; write "spec": {"seeds": [0, 1]}'),
+        ("seed: 3\ngrid: {norm.method: [none]}", "seed", '"spec": {"seeds": [3]}'),
+        ("name: first\ngrid: {norm.method: [none]}", "name", '"spec": {"labels": {"name": "first"}}'),
+        ("lr: 0.1\ngrid: {norm.method: [none]}", "lr", '"spec": {"training": {"optimizer": {"lr": 0.1}}}'),
+        (f"{LR}: 0.1\ngrid: {{norm.method: [none]}}", LR, '"grid": {"training.optimizer.lr": [0.1]}'),
+    ],
+)
+def test_misplaced_field_of_a_sweep_is_refused_with_the_line_to_write(text: str, where: str, line: str) -> None:
+    [(loc, message)] = refused(sweep(text))
+    assert loc == where
+    assert line in message
+
+
+def test_spec_written_beside_the_grid_is_refused_with_the_lines_to_write() -> None:
+    body = load_yaml("task: {name: char_lm}\nnorm: {method: none}\ngrid: {norm.eps: [1e-3]}")
+    assert refused(body)[0] == (
+        "spec",
+        'it is required; put task and norm below spec; write "spec": {"task": {"name": "char_lm"}, "norm": {"method":'
+        ' "none"}}',
+    )
+    empty = load_yaml("spec:\ntask: {name: char_lm}\ngrid: {norm.eps: [1e-3]}")
+    assert refused(empty)[0] == (
+        "spec",
+        'it is required; put task below spec; write "spec": {"task": {"name": "char_lm"}}',
+    )
 
 
 def test_the_widest_range_of_numbers_can_be_drawn_from() -> None:
