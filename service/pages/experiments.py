@@ -19,7 +19,7 @@ from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.db import Database, utc_now
 from service.experiments import parameters, queries
-from service.experiments.schemas import ExperimentSummary, State
+from service.experiments.schemas import ExperimentSummary, State, cell_of_analysis
 from service.http.dependencies import DatabaseDep
 from service.http.pages import Cursor
 from service.http.routing import check_known
@@ -190,7 +190,7 @@ def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datet
         n_diverged=sum(outcome == "diverged" for _, outcome in results),
         mean=mean(values) if metric else None,
         metric=metric.name if metric else None,
-        changed=differences(changes_of(spec)),
+        changed=differences(changes_of(spec) or cell_of_analysis(spec)),
         created_at=experiment.created_at,
         age=(now - experiment.created_at).total_seconds(),
     )

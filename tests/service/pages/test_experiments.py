@@ -124,6 +124,16 @@ def test_lists_show_departures_of_an_experiment_from_the_profile(client: TestCli
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_lists_show_the_cell_of_an_analysis(client: TestClient) -> None:
+    for cell in ("gru", "lstm"):
+        task = {"name": "gradient_flow", "profile": "smoke"}
+        written = {"task": task, "norm": {"method": "layer_norm"}, "model": {"cell": cell}}
+        assert client.post("/v1/experiments", json=written).status_code == 201
+    text = client.get("/experiments?task=gradient_flow").text
+    assert [f"<code>cell {cell}</code>" in text for cell in ("gru", "lstm")] == [True, True]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_long_list_comes_in_pages_that_keep_the_filter(client: TestClient, db: Database) -> None:
     for _ in range(ON_A_PAGE + 1):
         submitted(db)
