@@ -289,8 +289,8 @@ def not_modified() -> Document:
 def _refusal(kind: type[ServiceError]) -> Document:
     example = {"type": "about:blank", "title": kind.title, "status": kind.status, "detail": WHEN[kind]}
     if kind is Invalid:
-        error = {"loc": ["norm", "eps"], "msg": "Input should be greater than 0", "type": "greater_than"}
-        example |= {"detail": "norm.eps: Input should be greater than 0", "errors": [error]}
+        error = {"loc": ["norm", "eps"], "msg": "expected a number greater than 0, not -1", "type": "greater_than"}
+        example |= {"detail": f"norm.eps: {error['msg']}", "errors": [error]}
     named = WITH_HEADERS.get(kind, ())
     return {
         "description": WHEN[kind],
