@@ -5,7 +5,6 @@ plug-in is its whole package. This module does not import torch.
 """
 
 import hashlib
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -114,14 +113,9 @@ class LoadedOptions:
 
 
 def _of_options(kind: type[Part]) -> Iterator[Source]:
-    """Yield the source files that this process has imported for a class of options: the files of the class and of its
-    base classes and, of a plug-in, all imported modules of its package."""
+    """Yield the source file of a class of options, and the source files of its base classes."""
     for module in dict.fromkeys(base.__module__ for base in kind.__mro__ if issubclass(base, Part)):
-        if module.partition(".")[0] == PROJECT:
-            yield from source_of_module(module)
-        else:
-            imported = {getattr(known, "__file__", None) for known in list(sys.modules.values())}
-            yield from (source for source in sources_of_package(module) if source.path in imported)
+        yield from source_of_module(module)
 
 
 def registered() -> Iterator[tuple[str, Registry[Any], str]]:

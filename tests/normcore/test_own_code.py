@@ -85,7 +85,6 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     package.mkdir()
     (package / "__init__.py").write_text(
         "from typing import ClassVar, Literal\n"
-        "from own_method.defaults import GAIN\n"
         "from normcore.spec.methods.method import SiteMethod\n"
         "class OwnNorm(SiteMethod):\n"
         '    """Own."""\n'
@@ -93,15 +92,12 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         '    citation: ClassVar[str] = "here"\n'
         '    home: ClassVar[str] = "own_method.layers"\n'
         '    method: Literal["own_norm"] = "own_norm"\n'
-        "    gain: float = GAIN\n"
     )
-    (package / "defaults.py").write_text("GAIN = 1.0\n")
     (package / "layers.py").write_text("A = 1\n")
     (package / "formula.py").write_text("B = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     yield package
-    for module in ("own_method", "own_method.defaults"):
-        sys.modules.pop(module, None)
+    sys.modules.pop("own_method", None)
 
 
 def test_digest_of_a_plug_in_covers_all_modules_of_its_package(plug_in: Path) -> None:
@@ -127,18 +123,3 @@ def test_edited_options_change_the_digest_and_a_touched_file_does_not(project: P
     options.write_text(options.read_text() + "EDITED = True\n")
     assert loaded.edited(resolve(SPEC)) == {"norm": "normcore/spec/methods/rms_norm.py"}
     assert loaded.edited(resolve({**SPEC, "norm": {"method": "none"}})) == {}
-
-
-def test_options_of_a_plug_in_are_edited_with_every_module_that_they_import(
-    plug_in: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from own_method import OwnNorm
-
-    spec = resolve(SPEC)
-    monkeypatch.setattr(own_code, "registered", lambda: iter([("norm", {"own_norm": OwnNorm}, "own_norm")]))
-    monkeypatch.setattr(own_code, "_own_parts", lambda _: iter([("norm", METHODS, OwnNorm())]))
-    loaded = LoadedOptions()
-    (plug_in / "layers.py").write_text("A = 2\n")
-    assert loaded.edited(spec) == {}, "the API has not imported it"
-    (plug_in / "defaults.py").write_text("GAIN = 4.0\n")
-    assert loaded.edited(spec) == {"norm": "own_method/defaults.py"}
