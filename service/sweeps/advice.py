@@ -11,7 +11,7 @@ from normcore.spec.unknown_fields import OF_A_SWEEP, USUAL_TASK, elsewhere
 from service.sweeps.distribution import Distribution
 
 TAGS = ("task.name", "model.cell", "norm.method")  # fields that choose which other fields there are
-MAX_TRIED = 20  # values of each tag that are tried
+MAX_TRIED = 20  # values of each tag that are tried, and fields of an object that are named
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "grid": {"norm.method": ["none", "layer_norm"]},
     "random": {"training.optimizer.lr": {"log_uniform": [1e-4, 1e-2]}},
@@ -30,7 +30,8 @@ def nested(body: Mapping[str, Any], axis: str, name: str) -> str | None:
     """Write advice for objects in the grid, or in the random fields, that stand for a part of the spec: the dotted
     names. None if ``name`` is a field."""
     values = mapping(body[axis]).get(name)
-    fields = dict(_fields(body, axis, (name,), values)) if isinstance(values, Mapping) else {name: values}
+    found = _fields(body, axis, (name,), values)
+    fields = dict(islice(found, MAX_TRIED)) if isinstance(values, Mapping) else {name: values}
     if list(fields) == [name]:
         return None
     return f"a field is written with its dotted name; write {line((axis,), fields)}"
