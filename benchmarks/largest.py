@@ -128,8 +128,8 @@ OF_SWEEPS = {
         f'"grid":{{"norm.eps.x":{A_THOUSAND}}}', of='"norm":{"eps":"' + _full("x", 9_000) + '"}'
     ),
     "a sweep of a deep field": _sweep('"grid":{"norm' + _full(".a", 9_000) + '":[1]}'),
-    "a sweep of nested fields": _sweep(f'"grid":{{"training":{_object(_keys(40_000, "[1]"))}}}'),
-    "a sweep of nested draws": _sweep(f'"random":{{"training":{_object(_keys(40_000, "[1]"))}}}'),
+    "a sweep of nested fields": _sweep(f'"grid":{{"training":{_object(_keys(9_000, "[1]"))}}}'),
+    "a sweep of nested draws": _sweep(f'"random":{{"training":{_object(_keys(9_000, "[1]"))}}}'),
     "a sweep of equal draws": _sweep(
         f'"random":{{"norm.eps":{{"choice":[{_full("1,", 40_000)}1]}}}}', '"samples":1000'
     ),
