@@ -4,6 +4,7 @@ import difflib
 import json
 import math
 import re
+from collections import ChainMap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -157,6 +158,17 @@ def line(path: Sequence[str | int], value: Any) -> str:
     if isinstance(value, dict):
         written = written[1:-1]
     return written if len(written) <= LONGEST_LINE else f"{written[:LONGEST_LINE]}…"
+
+
+def loaded_or_choose(given: Any, known: Iterable[str]) -> str:
+    """Say why the class of an unknown name is not loaded; if there is no such class, suggest known names.
+
+    Args:
+        known: the known names. A registry, or a chain of registries, is asked for classes that are not loaded.
+    """
+    asked: Iterable[Any] = known.maps if isinstance(known, ChainMap) else [known]
+    reasons = (one.not_loaded(given) for one in asked if hasattr(one, "not_loaded"))
+    return next((reason for reason in reasons if reason), None) or choose(given, known)
 
 
 def choose(given: Any, known: Iterable[str]) -> str:

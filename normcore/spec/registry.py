@@ -11,8 +11,7 @@ before it is used: see ``normcore.spec.plug_ins.check``.
 import sys
 import time
 import warnings
-from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -25,7 +24,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from normcore.spec.messages import LONGEST_NAME, choose, nearest, quoted
+from normcore.spec.messages import LONGEST_NAME, choose, loaded_or_choose, nearest, quoted
 from normcore.spec.part import Part
 from normcore.spec.plug_ins.errors import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words
 
@@ -260,17 +259,6 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         field = kind.model_fields.get(self.tag)
         choices = get_args(field.annotation) if field else (tag,)
         return self._has_tag(kind) and self.tag_of(kind) == tag and choices == (tag,)
-
-
-def loaded_or_choose(given: Any, known: Iterable[str]) -> str:
-    """Say why the class of an unknown name is not loaded; if there is no such class, suggest known names.
-
-    Args:
-        known: the known names. A registry, or a chain of registries, is asked for classes that are not loaded.
-    """
-    asked = known.maps if isinstance(known, ChainMap) else [known]
-    reasons = (one.not_loaded(given) for one in asked if isinstance(one, Registry))
-    return next((reason for reason in reasons if reason), None) or choose(given, known)
 
 
 def _is_there(module: str) -> bool:

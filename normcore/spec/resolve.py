@@ -11,14 +11,13 @@ from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.spec.messages import BOUNDS, message, nearest, quoted
+from normcore.spec.messages import BOUNDS, loaded_or_choose, message, nearest, quoted
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.plug_ins.blame import blamed, brought
 from normcore.spec.ranges import out_of_range
-from normcore.spec.registry import loaded_or_choose
 from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark

@@ -13,8 +13,7 @@ from starlette.routing import Route as PlainRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from normcore.spec import SpecError
-from normcore.spec.messages import quoted, suggestion
-from normcore.spec.registry import loaded_or_choose
+from normcore.spec.messages import loaded_or_choose, quoted, suggestion
 from service.errors import Invalid, NotFound
 
 

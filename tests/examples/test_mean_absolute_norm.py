@@ -101,5 +101,5 @@ def test_service_lists_trains_ranks_and_reports_on_the_method(with_example: str,
         assert measured == ["yes", "yes", "no", "yes", "no", "yes"]
         accuracy = f"{trained['result']['value']:.3f}"
         [row] = [line for line in lines if line[:3] == ["permuted_digits", "(smoke)", TAG]]
-        assert " ".join([str(ranks[TAG]), "of", "2"]) in " ".join(row)
+        assert "too few seeds" in " ".join(row), "one seed has no rank"
         assert " ".join(["accuracy", accuracy]) in " ".join(row)

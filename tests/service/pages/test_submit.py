@@ -83,7 +83,9 @@ def test_an_error_stands_at_its_field_and_the_rest_is_kept(fresh_site: Site, new
     expect(summary).to_contain_text("Nothing was submitted: 1 thing to repair")
     expect(field(page, "norm.eps")).to_have_value("-1")
     expect(field(page, "norm.eps")).to_have_attribute("aria-invalid", "true")
-    expect(field(page, "norm.eps")).to_have_accessible_description(re.compile("expected a number greater than 0"))
+    expect(field(page, "norm.eps")).to_have_accessible_description(
+        re.compile("Expected a number greater than 0, not -1")
+    )
     expect(field(page, "training.max_steps")).to_have_value("77")
     summary.get_by_role("link", name="norm.eps").click()
     expect(field(page, "norm.eps")).to_be_focused()
