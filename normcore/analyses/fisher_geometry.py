@@ -38,6 +38,7 @@ from normcore.analyses.fisher_matrices import (
 from normcore.analyses.report import Report, Resources, Work
 from normcore.events import Finding
 from normcore.spec import AnalysisSpec
+from normcore.spec.analyses.fisher_geometry import EXAMPLES, INPUTS, OUTPUTS
 
 FAMILIES: tuple[Family, ...] = ("bernoulli", "gaussian", "categorical")
 METHODS: tuple[Method, ...] = ("weight_norm", "batch_norm", "layer_norm")
@@ -58,7 +59,9 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     return Work([lambda: Report(fisher_geometry(seed))])
 
 
-def fisher_geometry(seed: int, hidden_size: int = 8, input_size: int = 5, examples: int = 64) -> tuple[Finding, ...]:
+def fisher_geometry(
+    seed: int, hidden_size: int = OUTPUTS, input_size: int = INPUTS, examples: int = EXAMPLES
+) -> tuple[Finding, ...]:
     """Measure every statement of section 5.2 on one random draw.
 
     Raises:

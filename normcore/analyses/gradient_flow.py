@@ -26,12 +26,11 @@ from normcore.models.readout import orthogonal_readout
 from normcore.recurrent import Recurrent, states
 from normcore.seeding import order_generator, reproducible
 from normcore.spec import AnalysisSpec, resolve
-from normcore.spec.analyses.gradient_flow import GradientFlow
+from normcore.spec.analyses.gradient_flow import CLASSES, GradientFlow
 from normcore.spec.methods.method import Method
 from normcore.spec.models.recurrent import RecurrentModel
 
 IMAGES: Mapping[str, Callable[[Path | None], ImageSplits]] = {"digits": lambda _: digits.load(), "mnist": mnist.load}
-NUM_CLASSES = 10
 FIRST_STEPS = 3  # before this step the published norms have a spike
 BETWEEN_BATCHES = 1.3  # decades by which norms of different batches differ at t = 100
 OF_THE_LOSS = 0.5  # share of the published decades lost; a gradient that keeps its size is off by all of them
@@ -139,7 +138,7 @@ def gradient_flow(model: RecurrentModel, norm: Method, x: Tensor, labels: Tensor
     """
     with reproducible(seed, x.device, torch.get_num_threads()):
         network = Recurrent(model, x.shape[2], norm).to(x.device, torch.float64)
-        readout = orthogonal_readout(model.hidden_size, NUM_CLASSES).to(x.device, torch.float64)
+        readout = orthogonal_readout(model.hidden_size, CLASSES).to(x.device, torch.float64)
         return cast(list[float], gradient_norms(network, readout, x.double(), labels).tolist())
 
 

@@ -21,13 +21,11 @@ from normcore.events import Finding
 from normcore.norms.population import batch_statistics
 from normcore.recurrent import Recurrent
 from normcore.spec import AnalysisSpec, resolve
-from normcore.spec.analyses.hidden_dynamics import HiddenDynamics
+from normcore.spec.analyses.hidden_dynamics import CASES, STEPS, HiddenDynamics
 from normcore.spec.methods.method import Method
 from normcore.spec.models.recurrent import RecurrentModel
 
 RECURRENT_SITES = ("norm_h", "norm_sum")  # norms that W_h h enters have names that begin so
-NUM_STEPS = 20
-BATCH_SIZE = 100
 IMPULSE_STD = 1e-7  # so small that tanh stays linear, even if a scale of 2 doubles the state 19 times
 CLAIMS = {"none": "grows or shrinks", "layer_norm": "stable"}  # about the RNN that is the task's default
 STABLE = 0.01  # growth below this multiplies a magnitude by less than 1.11 in ten steps
@@ -140,8 +138,8 @@ def section_3_1(network: Recurrent, weight_scale: float, seed: int) -> list[Site
     take effect.
     """
     generator = torch.Generator().manual_seed(seed)
-    x = torch.zeros(NUM_STEPS, BATCH_SIZE, network.input_size)
-    x[0] = IMPULSE_STD * torch.randn(BATCH_SIZE, network.input_size, generator=generator)
+    x = torch.zeros(STEPS, CASES, network.input_size)
+    x[0] = IMPULSE_STD * torch.randn(CASES, network.input_size, generator=generator)
     return hidden_dynamics(network, x, [weight_scale])
 
 

@@ -15,6 +15,7 @@ from normcore.analyses.report import Report, Resources, Work
 from normcore.events import Finding
 from normcore.norms import build
 from normcore.spec import AnalysisSpec
+from normcore.spec.analyses.invariances import CASES, INPUTS, UNITS
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.method import Method
 
@@ -26,9 +27,6 @@ Change = Literal[
     "dataset_recentering",
     "single_case_rescaling",
 ]
-INPUT_SIZE = 5
-UNITS = 8  # units of the layer; for methods with groups, units of each group
-CASES = 64
 SCALE = 3.0
 NO_EPS = 1e-300  # so small that it is lost in rounding when it is added to a variance
 INVARIANT = 1e-12  # largest relative deviation that rounding explains
@@ -108,7 +106,7 @@ class Layer:
     @property
     def weight(self) -> nn.Parameter:
         """Trained matrix: W, or the matrix from which a parametrization computes W."""
-        return next(p for p in self.linear.parameters() if p.shape == (self.linear.out_features, INPUT_SIZE))
+        return next(p for p in self.linear.parameters() if p.shape == (self.linear.out_features, INPUTS))
 
     def with_weight(self, weight: Tensor, x: Tensor) -> Tensor:
         """Compute the normalized summed inputs (N, H) of x (N, F) with ``weight`` instead of the trained matrix."""
@@ -173,7 +171,7 @@ def invariances(method: Method, seed: int = 0) -> list[Invariance]:
     """
     generator = torch.Generator().manual_seed(seed)
     layer = _layer(_as_in_the_table(method), generator)
-    x = torch.randn(CASES, INPUT_SIZE, generator=generator, dtype=torch.float64)
+    x = torch.randn(CASES, INPUTS, generator=generator, dtype=torch.float64)
     weight = layer.weight.detach().clone()
     layer.norm(layer.linear(x))
     original = layer.with_weight(weight, x)
@@ -184,7 +182,7 @@ def rescaling_with_eps(method: LayerNorm, seed: int = 0) -> RescalingWithEps:
     """Measure how far eps breaks layer norm's invariance when all weights are rescaled."""
     generator = torch.Generator().manual_seed(seed)
     layer = _layer(method.model_copy(update={"affine": False}), generator)
-    x = torch.randn(CASES, INPUT_SIZE, generator=generator, dtype=torch.float64)
+    x = torch.randn(CASES, INPUTS, generator=generator, dtype=torch.float64)
     weight = layer.weight.detach().clone()
     ratio = layer.with_weight(SCALE * weight, x) / layer.with_weight(weight, x)
     var = (x @ weight.T).var(1, correction=0, keepdim=True)
@@ -194,7 +192,7 @@ def rescaling_with_eps(method: LayerNorm, seed: int = 0) -> RescalingWithEps:
 
 def _layer(method: Method, generator: torch.Generator) -> Layer:
     size = UNITS * getattr(method, "groups", 1)
-    linear = nn.Linear(INPUT_SIZE, size, bias=False, dtype=torch.float64)
+    linear = nn.Linear(INPUTS, size, bias=False, dtype=torch.float64)
     with torch.no_grad():
         linear.weight.normal_(generator=generator)
     if not method.stands_at("layer"):
@@ -223,7 +221,7 @@ def _one_row(weight: Tensor) -> Tensor:
 
 def _shift(generator: torch.Generator) -> Tensor:
     """Draw a random shift (F,) to be added to all rows of W, or to all cases."""
-    return torch.randn(INPUT_SIZE, generator=generator, dtype=torch.float64)
+    return torch.randn(INPUTS, generator=generator, dtype=torch.float64)
 
 
 def _one_case(layer: Layer, weight: Tensor, x: Tensor, generator: torch.Generator) -> Tensor:

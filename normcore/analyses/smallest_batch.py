@@ -21,7 +21,7 @@ from normcore.norms.population import population_statistics, wants_population
 from normcore.recurrent import Recurrent
 from normcore.seeding import order_generator, reproducible
 from normcore.spec import AnalysisSpec
-from normcore.spec.analyses.smallest_batch import SmallestBatch
+from normcore.spec.analyses.smallest_batch import BATCH_SIZES, CLASSES, PIXELS_PER_ROW, ROWS, SmallestBatch
 from normcore.spec.methods.method import Method
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import rmsprop as spec
@@ -29,9 +29,6 @@ from normcore.training.clipping import shorten_
 from normcore.training.optimizers.rmsprop import RMSProp
 from normcore.training.order import TrainingOrder
 
-NUM_CLASSES = 10
-ROWS, PIXELS_PER_ROW = 8, 8
-BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 OPTIMIZER, CLIP_NORM = spec.RMSProp(lr=2e-3), 1.0
 THRESHOLD = 0.2  # see ``smallest_that_trains``
 
@@ -108,7 +105,7 @@ def train_at(
         ValueError: the method or an option does not fit this cell.
     """
     with reproducible(seed, torch.device("cpu"), torch.get_num_threads()):
-        classifier = SequenceClassifier(Recurrent(model, PIXELS_PER_ROW, norm), NUM_CLASSES)
+        classifier = SequenceClassifier(Recurrent(model, PIXELS_PER_ROW, norm), CLASSES)
         try:
             finite = _train(classifier, splits.train, batch_size, seed, updates)
         except ValueError as error:

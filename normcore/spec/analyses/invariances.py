@@ -7,7 +7,7 @@ from normcore.spec.methods.method import Method
 from normcore.spec.models.feed_forward import FeedForward
 from normcore.spec.models.model import Model
 
-INPUTS, UNITS, CASES = 5, 8, 64
+INPUTS, UNITS, CASES = 5, 8, 64  # units of the layer; for methods with groups, units of each group
 
 
 class Layer(FeedForward):

@@ -10,8 +10,8 @@ from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.task import Need, Profile
 
-STEPS, INPUTS, CLASSES = 8, 8, 10  # a row of 8 pixels a step
-LARGEST = 64  # of the batches
+ROWS, PIXELS_PER_ROW, CLASSES = 8, 8, 10  # of the digits; a row is a step
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 class SmallestBatch(Analysis):
@@ -47,9 +47,11 @@ class SmallestBatch(Analysis):
     def least_memory(self, model: Model | None, norm: Method | None) -> Memory | None:
         """Compute the memory at the end of the last forward pass with the largest batch. From the second update on,
         the gradients of the update before still exist."""
-        cost = cast(RecurrentModel, model).with_readout(INPUTS, STEPS, CLASSES, read=1)
+        cost = cast(RecurrentModel, model).with_readout(PIXELS_PER_ROW, ROWS, CLASSES, read=1)
         if cost is None:
             return None
         weights = FLOAT32 * cost.parameters
         kept = weights if self.updates > 1 else 0
-        return Memory(weights, gradients=kept, optimizer=kept, backward=FLOAT32 * cost.kept * LARGEST, on_cpu=True)
+        return Memory(
+            weights, gradients=kept, optimizer=kept, backward=FLOAT32 * cost.kept * max(BATCH_SIZES), on_cpu=True
+        )
