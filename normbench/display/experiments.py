@@ -34,7 +34,7 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
             e["id"],
             task,
             name,
-            "diverged" if e["runs_by_state"] == {"succeeded": _n_diverged(e)} else e["state"],
+            "diverged" if e["runs_by_state"] == {"succeeded": e["n_diverged"]} else e["state"],
             age((now - datetime.fromisoformat(e["created_at"])).total_seconds()),
             _counts(e),
         )
@@ -180,10 +180,6 @@ def runs_of(experiment: Experiment) -> str:
 
 def _counts(found: ExperimentSummary) -> str:
     """Number of runs in each state. Runs that diverged are counted apart, although their state is succeeded."""
-    lost = _n_diverged(found)
+    lost = found["n_diverged"]
     told = [(count - lost if state == "succeeded" else count, state) for state, count in found["runs_by_state"].items()]
     return ", ".join(f"{count} {word}" for count, word in [*told, (lost, "diverged")] if count)
-
-
-def _n_diverged(found: ExperimentSummary) -> int:
-    return found.get("n_diverged", 0)  # older services do not have this field

@@ -113,7 +113,7 @@ def _contended_note(board: Leaderboard) -> str | None:
 
 def _rank(entry: Mapping[str, Any]) -> str | None:
     """Rank of an entry; None if it has no rank."""
-    if entry["rank"] is None or entry.get("too_few_seeds"):
+    if entry["rank"] is None or entry["too_few_seeds"]:
         return None
     return rank(entry["rank"], entry["rank_ci"] or (entry["rank"], entry["rank"]))
 

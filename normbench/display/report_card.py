@@ -130,7 +130,7 @@ def _rank(standing: Mapping[str, Any]) -> str:
         return "all runs diverged"
     if standing["shared_rank"] is None:
         return "over budget"
-    if standing.get("too_few_seeds"):
+    if standing["too_few_seeds"]:
         return "too few seeds"
     return f"{standing['shared_rank']} of {standing['of']}"
 
