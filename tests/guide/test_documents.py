@@ -9,8 +9,8 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,12 +18,12 @@ import pytest
 
 from normbench import Client
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments.lifecycle import ClaimedRun
 from service.processes.migrate import migrate
 from service.settings import Settings
 from tests.documents import PAGES, ROOT, Block, blocks
 from tests.service.live import live_api
-from tests.service.sample_runs import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
+from tests.service.sample_runs import begun, finished, measured, recorded, worker
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 PLACEHOLDER = re.compile(r"\b(exp|run|swp|res|key)_…")
@@ -84,28 +84,17 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     db = Database(settings.database_url)
     migrate(db)
     (folder / "artifacts").mkdir()  # as after a run
-    stop = threading.Event()
-    thread = threading.Thread(target=work, args=(db, stop))
-    with live_api(settings) as url:
-        thread.start()
+    with live_api(settings) as url, worker(db, partial(ended, db)):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         of_service = {"NORMBENCH_DATA_DIR": str(folder), "NORMBENCH_DATASETS_DIR": str(folder / "datasets")}
         yield Reader(url, {**os.environ, **of_service, "PATH": path, "NORMBENCH_URL": url}, {})
-        stop.set()
-        thread.join()
     db.close()
 
 
-def work(db: Database, stop: threading.Event) -> None:
-    while not stop.is_set():
-        with db.transaction() as session:
-            claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=LEASE_SECONDS)
-        if claim is None:
-            stop.wait(0.05)
-            continue
-        begun(db, claim.lease)
-        recorded(db, claim.lease, measured(10), measured(20))
-        finished(db, claim.lease)
+def ended(db: Database, run: ClaimedRun) -> None:
+    begun(db, run.lease)
+    recorded(db, run.lease, measured(10), measured(20))
+    finished(db, run.lease)
 
 
 def name_of(page: Path) -> str:

@@ -1,6 +1,8 @@
 """Data of tests: specs as users write them, runs in the states that a test needs, events of trainings."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +48,29 @@ def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LE
         claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id=worker_id, lease_seconds=lease_seconds)
     assert claim is not None
     return claim
+
+
+@contextmanager
+def worker(db: Database, train: Callable[[ClaimedRun], object]) -> Iterator[None]:
+    """A thread that claims queued runs until the block ends, and gives each to ``train``, which ends it."""
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            with db.transaction() as session:
+                claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=LEASE_SECONDS)
+            if claim is None:
+                stop.wait(0.05)
+            else:
+                train(claim)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def begun(

@@ -7,9 +7,9 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -19,14 +19,14 @@ from typer.testing import CliRunner
 from normbench import Client
 from normbench.cli import app, demo
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments.lifecycle import ClaimedRun
 from service.settings import Settings
 from tests.normbench.cli.commands import SECONDS, command_process
 from tests.processes import until
 from tests.servers import free_port
 from tests.service.comparisons.test_routes import trained
 from tests.service.live import live_api
-from tests.service.sample_runs import ALL_QUEUES, LEASE_SECONDS, begun, finished, measured, recorded
+from tests.service.sample_runs import begun, finished, measured, recorded, worker
 
 
 @pytest.mark.parametrize("called", ["normbench", "__main__.py"])
@@ -80,30 +80,19 @@ def trains_at_once(api: str, db: Database, monkeypatch: pytest.MonkeyPatch) -> s
 
     @contextmanager
     def service(*_: object) -> Iterator[tuple[Client, None]]:
-        stop = threading.Event()
-        worker = threading.Thread(target=_work, args=(db, stop))
-        worker.start()
-        try:
-            with Client(api) as client:
-                yield client, None
-        finally:
-            stop.set()
-            worker.join()
+        with worker(db, partial(_ended, db)), Client(api) as client:
+            yield client, None
 
     for name, value in (("PROFILE", "smoke"), ("SEEDS", [0, 1, 2]), ("_service", service)):
         monkeypatch.setattr(demo, name, value)
     return api
 
 
-def _work(db: Database, stop: threading.Event) -> None:
-    """End queued runs until ``stop`` is set. Each has its method's value in ``WORTH``, and 0.001 more per seed."""
-    while not stop.wait(0.05):
-        with db.transaction() as session:
-            claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=LEASE_SECONDS)
-        if claim is not None:
-            begun(db, claim.lease)
-            recorded(db, claim.lease, measured(10))
-            finished(db, claim.lease, value=WORTH[claim.spec["norm"]["method"]] + claim.seed / 1000)
+def _ended(db: Database, run: ClaimedRun) -> None:
+    """End a run with its method's value in ``WORTH``, and 0.001 more per seed."""
+    begun(db, run.lease)
+    recorded(db, run.lease, measured(10))
+    finished(db, run.lease, value=WORTH[run.spec["norm"]["method"]] + run.seed / 1000)
 
 
 def test_the_demo_compares_its_own_entries_and_not_better_ones_of_the_same_board(

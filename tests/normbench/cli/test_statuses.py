@@ -1,9 +1,6 @@
 """Exit statuses, one line for each that a command's help documents, against a real service."""
 
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,11 +9,10 @@ from typer.testing import CliRunner
 from normbench.cli import app
 from normbench.cli.command import DIFFERS, DIVERGED, FAILED, INTERRUPTED, MISUSED
 from service.db import Database
-from service.experiments import lifecycle
 from service.report_cards.examples import REPORT_CARD
 from tests.normbench.cli.commands import from_json
 from tests.normbench.script_server import Answer, scripted
-from tests.service.sample_runs import ALL_QUEUES, LEASE_SECONDS, claimed, failed, finished
+from tests.service.sample_runs import claimed, failed, finished, worker
 
 GOOD, BAD = "task: {name: permuted_digits, profile: smoke}\n", "task: {name: permuted_digit}\n"
 SWEEP = f"spec: {{{GOOD.strip()}}}\ngrid: {{norm.method: [none, layer_norm]}}\n"
@@ -91,29 +87,8 @@ def test_the_status_of_waiting_tells_how_the_runs_ended(
     assert status("watch", id) == expected
 
 
-@contextmanager
-def worker_that_fails(db: Database) -> Iterator[None]:
-    """A worker whose runs all fail."""
-    stop = threading.Event()
-
-    def work() -> None:
-        while not stop.wait(0.05):
-            with db.transaction() as session:
-                claim = lifecycle.claim(session, queues=ALL_QUEUES, worker_id="wrk_1", lease_seconds=LEASE_SECONDS)
-            if claim is not None:
-                failed(db, claim.lease)
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        worker.join()
-
-
 def test_a_report_card_ends_with_1_if_an_analysis_failed(api: str, db: Database) -> None:
-    with worker_that_fails(db):
+    with worker(db, lambda run: failed(db, run.lease)):
         failing = CliRunner().invoke(app, ["report-card", "none"], catch_exceptions=False)
     assert failing.exit_code == FAILED
     assert re.search(r"normbench: run_\w+ \(seed 0\) failed: no such kernel\n", failing.stderr)
@@ -134,7 +109,7 @@ def test_the_help_of_a_report_card_names_its_status() -> None:
 def test_a_replay_ends_with_1_if_the_second_run_failed(api: str, db: Database, files: Path) -> None:
     run = from_json("submit", files / "good.yaml")["runs"][0]["id"]
     finished(db, claimed(db).lease)
-    with worker_that_fails(db):
+    with worker(db, lambda run: failed(db, run.lease)):
         failing = CliRunner().invoke(app, ["replay", run], catch_exceptions=False)
     assert failing.exit_code == FAILED
     assert "failed: no such kernel" in failing.stderr
