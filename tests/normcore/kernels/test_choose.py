@@ -72,6 +72,7 @@ print(values[-1])
     [
         ("lstm", "rms_norm", "norms/rms_norm.py", "return a * (mean", "return 3 * a * (mean"),
         ("gru", "none", "cells/gru.py", "n + z *", "n + 0.2 * z *"),
+        ("rnn", "none", "norms/normalization.py", "norm(functional.linear(x", "norm(2 * functional.linear(x"),
     ],
 )
 def test_edit_of_the_code_that_a_kernel_follows_has_its_effect(
