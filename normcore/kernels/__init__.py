@@ -113,7 +113,7 @@ def _edited(cell: RecurrentModel, method: Method) -> str | None:
     module = reference_code.edited(type(cell), type(method))
     if module is None:
         return None
-    missing = f"{module} was edited, and the fused kernel computes the code before"
+    missing = f"{module} was edited, and the fused kernel still computes the code as it was"
     _warn_once(
         f"{missing}: {cell.label} with {method.method} runs by the reference, several times slower if it is small"
     )

@@ -4,7 +4,7 @@ A fused kernel is a second program for the equations of a cell and a method. An 
 nothing in the second. So each module that the kernels follow has a digest in ``reference_code.json``. If a module has
 another digest now, its cell or method runs by the reference, and the edit has its effect.
 
-After an edit of ours that the kernels follow too, ``python -m tools.reference_code`` writes the present digests.
+After an edit that the kernels follow as well, ``python -m tools.reference_code`` writes the present digests.
 """
 
 import json
