@@ -67,9 +67,15 @@ def _of_git() -> tuple[int | None, ...]:
 
 def _mtime(name: str) -> int | None:
     try:
-        return (SOURCE / ".git" / name).stat().st_mtime_ns
-    except OSError:  # in a linked work tree .git is a file
+        return (_git_folder() / name).stat().st_mtime_ns
+    except OSError:
         return None
+
+
+def _git_folder() -> Path:
+    """Return the folder of git's files. In a linked work tree, ``.git`` is a file that names the folder."""
+    git = SOURCE / ".git"
+    return SOURCE / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip() if git.is_file() else git
 
 
 @lru_cache(maxsize=1)

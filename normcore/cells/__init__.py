@@ -7,10 +7,11 @@ same name in the module of its tag here, and a test; the registry and the contra
 from collections.abc import Iterator
 from typing import Any, Protocol, Self, TypeVar, cast
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from normcore.norms import Call, Normalization, check_call
 from normcore.spec.cells import CELLS
+from normcore.spec.models.model import Place
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.plug_ins.errors import CannotRun
 
@@ -64,13 +65,38 @@ class Cell(Protocol[S]):
         ...
 
 
+class Norms:
+    """Normalization that a cell gets. It keeps the norms that the cell asks for.
+
+    Attributes:
+        places: the places that the cell asked for.
+        parts: the modules of the norms.
+    """
+
+    def __init__(self, normalization: Normalization) -> None:
+        self._normalization = normalization
+        self.places: set[Place] = set()
+        self.parts: set[nn.Module] = set()
+
+    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
+        """Build the norm at a place of the cell; see ``Normalization.norm``."""
+        built = self._normalization.norm(hidden_size, site, blocks)
+        self.places.add(site)
+        self.parts.update(built.modules())
+        return built
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._normalization, name)
+
+
 def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
     """Build one layer of the cell that the options describe. The method may change the parametrization of the cell's
-    matrices.
+    matrices, and of the matrices of its parts, such as ``nn.Linear``.
 
     Raises:
-        CannotRun: the cell's class lacks a method that every cell must have, or has it with other arguments, or its
-            first state is no state.
+        CannotRun: the cell's class lacks a method that every cell must have, or has it with other arguments; or its
+            first state is no state; or the cell asks for no norm at one of its places, where every method would do
+            nothing.
     """
     kind = CELLS.implementation(options)
     tag = CELLS.tag_of(options)
@@ -83,9 +109,17 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
     check_call(tag, kind, "__init__", INIT)
     for name, call in INTERFACE.items():
         check_call(tag, kind, name, call)
-    cell = kind(options, input_size, norm)
+    norms = Norms(norm)
+    cell = kind(options, input_size, norms)
     check_state(cell, "initial_state", cell.initial_state(1))
-    norm.parametrize(cell, *(name for name, p in cell.named_parameters(recurse=False) if p.dim() == 2))
+    for place in sorted(options.places - norms.places):
+        raise CannotRun(
+            f"{tag}: {kind.__module__}.{kind.__qualname__} asks for no norm at {place}, where a method would do"
+            f' nothing; write self.norm_h = norm.norm(options.hidden_size, "{place}") and call it, or remove {place}'
+            f" from places in {tag}'s options"
+        )
+    for part in [part for part in cell.modules() if part not in norms.parts]:
+        norm.parametrize(part, *(name for name, p in part.named_parameters(recurse=False) if p.dim() == 2))
     return cast(Cell[State], cell)
 
 

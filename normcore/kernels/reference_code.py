@@ -21,11 +21,18 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 COMMON = (
     "normcore.cells.cell",
-    "normcore.norms.batch_statistics",
     "normcore.norms.normalization",
     "normcore.recurrent.unroll",
 )
 """Modules that every kernel follows."""
+BATCH_NORM = (
+    "normcore.norms.batch_norm",
+    "normcore.norms.batch_statistics",
+    "normcore.norms.sequence_batch_norm",
+    "normcore.norms.step_average",
+)
+OF_METHODS = {"recurrent_batch_norm": BATCH_NORM, "sequence_batch_norm": BATCH_NORM}
+"""Modules besides a method's own that its kernels follow, by the method's tag."""
 DIGESTS = Path(__file__).with_name("reference_code.json")
 
 
@@ -33,7 +40,7 @@ def edited(cell: type[RecurrentModel], method: type[Method]) -> str | None:
     """Find a module of a cell's or a method's reference whose code is not what the fused kernels compute. None if there
     is no such module."""
     recorded = _recorded()
-    for module in (CELLS.module_of(cell), METHODS.module_of(method), *COMMON):
+    for module in (CELLS.module_of(cell), *modules_of(method), *COMMON):
         if module in recorded and _digest(module) not in (None, recorded[module]):
             return module
     return None
@@ -53,10 +60,16 @@ def _digest(module: str) -> str | None:
 
 def _modules() -> Iterator[str]:
     yield from (CELLS.module_of(cell) for cell in FUSED_CELLS)
-    yield from (METHODS.module_of(method) for method in FUSED_METHODS)
+    for method in FUSED_METHODS:
+        yield from modules_of(method)
     yield from COMMON
+
+
+def modules_of(method: type[Method]) -> tuple[str, ...]:
+    """Name the modules of a method that its kernels follow, besides ``COMMON``."""
+    return METHODS.module_of(method), *OF_METHODS.get(METHODS.tag_of(method), ())
 
 
 def present() -> dict[str, str | None]:
     """Compute the digest of each module that the kernels follow."""
-    return {module: _digest(module) for module in sorted(_modules())}
+    return {module: _digest(module) for module in sorted(set(_modules()))}

@@ -38,7 +38,13 @@ def name(method: str, changed: Mapping[str, Any]) -> str:
 
 def is_of_the_problem(path: str) -> bool:
     """Tell if an option is part of the problem. The title of a board shows such options."""
-    return path.startswith("task.")
+    return path.startswith("task.") and path not in _only_shown()
+
+
+@cache
+def _only_shown() -> frozenset[str]:
+    """Find the tasks' options that change pictures and no number. Two entries of one problem may differ in them."""
+    return frozenset(f"task.{name}" for task in BENCHMARKS.values() for name in task.shown_only)
 
 
 def name_of_spec(spec: Mapping[str, Any]) -> str | None:

@@ -49,7 +49,12 @@ def test_edited_and_untracked_files_of_the_packages_are_dirty(checkout: Path, fi
     assert code_version().dirty is False
 
 
-def test_new_commit_is_noticed(checkout: Path) -> None:
+@pytest.mark.parametrize("linked", [False, True], ids=["checkout", "linked work tree"])
+def test_new_commit_is_noticed(checkout: Path, linked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if linked:
+        tree = checkout.with_name("linked")
+        subprocess.run(["git", "-C", checkout, "worktree", "add", "-q", "--detach", tree], check=True)
+        monkeypatch.setattr("normcore.code_version.SOURCE", checkout := tree)
     before = code_version().commit
     commit = ["commit", "-q", "--allow-empty", "-m", "b"]
     subprocess.run(["git", "-C", checkout, "-c", "user.name=a", "-c", "user.email=a@b", *commit], check=True)

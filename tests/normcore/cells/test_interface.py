@@ -13,7 +13,9 @@ from normcore.recurrent import Recurrent
 from normcore.spec.cells.gru import GRU
 from normcore.spec.cells.lstm import LSTM
 from normcore.spec.methods.layer_norm import LayerNorm
+from normcore.spec.methods.method import Method
 from normcore.spec.methods.none import NoNorm
+from normcore.spec.methods.weight_norm import WeightNorm
 from normcore.spec.models.model import Place
 from normcore.spec.plug_ins.errors import CannotRun
 
@@ -55,6 +57,7 @@ class Wrong(RecurrentCell):
 
     def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
         super().__init__(options, input_size, norm)
+        self.norm_h = norm.norm(options.hidden_size, "recurrent")
 
     def step(self, term: Tensor, state: HiddenState, t: int) -> HiddenState:
         return state
@@ -111,6 +114,39 @@ def test_cell_with_other_arguments_is_refused_with_the_line_to_write(name: str, 
         cells.build(cell_at(name), 2, norms.build(NoNorm()))
     assert f"{__name__}.{name}" in str(caught.value)
     assert line in str(caught.value)
+
+
+class WithoutNorms(Wrong):
+    def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
+        RecurrentCell.__init__(self, options, input_size, norm)
+
+
+@pytest.mark.parametrize("method", [NoNorm(), LayerNorm(), WeightNorm()])
+def test_cell_without_a_norm_at_one_of_its_places_is_refused(method: Method) -> None:
+    with pytest.raises(CannotRun) as caught:
+        cells.build(cell_at("WithoutNorms"), 2, norms.build(method))
+    assert str(caught.value) == (
+        f"gru: {__name__}.WithoutNorms asks for no norm at recurrent, where a method would do nothing; write"
+        ' self.norm_h = norm.norm(options.hidden_size, "recurrent") and call it, or remove recurrent from places in'
+        " gru's options"
+    )
+
+
+class OfParts(Wrong):
+    """Cell whose matrices are in modules of its own, and one of whose norms has a matrix."""
+
+    def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
+        super().__init__(options, input_size, norm)
+        self.gates = nn.ModuleList(nn.Linear(options.hidden_size, options.hidden_size) for _ in range(2))
+        self.norm_h.weight = nn.Parameter(torch.ones(2, 2))
+
+
+def test_method_reaches_the_matrices_of_a_cells_parts_but_not_those_of_norms() -> None:
+    cell = cells.build(cell_at("OfParts"), 2, norms.build(WeightNorm()))
+    assert isinstance(cell, nn.Module)
+    names = [name for name, _ in cell.named_parameters()]
+    assert {name.split("parametrizations")[0] for name in names if "parametr" in name} == {"", "gates.0.", "gates.1."}
+    assert [name for name in names if name.startswith("norm_h")] == ["norm_h.weight"]
 
 
 def test_cell_that_steps_to_a_tensor_is_refused_with_what_to_return() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from normcore.problem import problem_of
 from normcore.spec import InvalidSpec, changes, resolve
 from normcore.spec.experiment import TrainingSpec
 from normcore.spec.methods import METHODS
@@ -79,6 +80,17 @@ def test_name_of_an_entry_omits_the_problem_and_name_of_an_experiment_has_it() -
     assert isinstance(other, TrainingSpec)
     assert name("layer_norm", changes(other)) == "layer_norm"
     assert name_of_spec(other.model_dump(mode="json")) == "layer_norm (permutation_seed 7)"
+
+
+def test_entries_that_differ_only_in_their_pictures_have_different_names() -> None:
+    usual, other = (
+        resolve({"task": {"name": "handwriting", "profile": "smoke", **text}, "norm": {"method": "none"}})
+        for text in ({}, {"text": "abc"})
+    )
+    assert isinstance(usual, TrainingSpec)
+    assert isinstance(other, TrainingSpec)
+    assert problem_of(usual.task).id == problem_of(other.task).id
+    assert (name("none", changes(usual)), name("none", changes(other))) == ("none", "none (text abc)")
 
 
 def test_analysis_is_named_by_its_method_or_has_no_name() -> None:

@@ -147,7 +147,12 @@ struct Exponential {
     vec p;
 };
 
-// Compute e^x by the Taylor series of e^r - 1; the first term left out is below the last place. x must be within +-80.
+// Between these exponents e^x is normal; at the largest, and little below it, e^x is infinite.
+constexpr real SMALLEST_EXPONENT = sizeof(real) == 4 ? real(-87) : real(-708);
+constexpr real LARGEST_EXPONENT = sizeof(real) == 4 ? real(88.73) : real(709.8);
+
+// Compute e^x by the Taylor series of e^r - 1; the first term left out is below the last place. x must be from
+// SMALLEST_EXPONENT to LARGEST_EXPONENT.
 INLINE Exponential exponential(vec x) {
     constexpr bool is_float = sizeof(real) == 4;
     constexpr int mantissa = is_float ? 23 : 52;
@@ -171,10 +176,10 @@ INLINE Exponential exponential(vec x) {
     return {power, p * r};
 }
 
-// 1 / (1 + e^-x)
+// 1 / (1 + e^-x): zero below -LARGEST_EXPONENT, as gradients of tiny values would grow by large weights at every step
 INLINE vec sigmoid(vec x) {
-    const Exponential e = exponential(max(all(-80), min(all(80), -x)));  // a NaN stays a NaN
-    return 1 / (1 + (e.power + e.power * e.p));
+    const Exponential e = exponential(max(all(SMALLEST_EXPONENT), min(all(LARGEST_EXPONENT), -x)));  // NaN stays NaN
+    return 1 / (1 + e.power * (1 + e.p));
 }
 
 // (1 - e^-2|x|) / (1 + e^-2|x|), with the sign of x. e^-2|x| - 1 is computed as 2^n p + (2^n - 1), so that no digits

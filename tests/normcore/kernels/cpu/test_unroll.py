@@ -69,6 +69,21 @@ def test_inputs_whose_squares_overflow_are_normalized_in_float32(
     assert max(differences(found, exact).values()) < 2e-4, differences(found, exact)
 
 
+@pytest.mark.parametrize("size", [1e20, 1e30])
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
+def test_gradients_through_saturated_gates_are_exact_for_large_weights(cell: str, size: float) -> None:
+    """A gate that float32 rounds to 0 or 1 has the derivative 0. No other derivative is small enough."""
+    built = cell_of(cell, "none", {}, inputs=3, hidden=21)
+    with torch.no_grad():
+        built.weight_hh.mul_(size)
+    x, start = drawn(built, steps=5, batch=9)
+    exact = everything(recurrent.unroll, built, x, start)
+    found = everything(cpu.unroll, *in_float32(built, x, start))
+    within = {name: value for name, value in differences(found, exact).items() if exact[name].abs().max() < 1e38}
+    assert {"y", "grad of weight_hh"} <= within.keys()
+    assert max(within.values()) < 1e-5, within
+
+
 @pytest.mark.parametrize("fused", [True, False])
 def test_a_population_that_float32_cannot_hold_normalizes_in_evaluation(fused: bool) -> None:
     built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=3, hidden=21)
