@@ -8,13 +8,15 @@ import typer
 
 from normbench.cli import command
 from normbench.cli.command import Json
+from normbench.client import Client
 from normbench.errors import NormbenchError
 from normcore.spec import TASKS
 from normcore.spec.messages import choose, quoted
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import BENCHMARKS
 
-OF_IDS = {"exp_": "experiments", "run_": "runs", "swp_": "sweeps"}
+OF_IDS = {"exp_": ("experiments", Client.experiment), "run_": ("runs", Client.run), "swp_": ("sweeps", Client.sweep)}
+"""Pages of ids, and the call that finds what an id names, by the beginning of the id."""
 
 
 def open_page(
@@ -25,9 +27,13 @@ def open_page(
     profile: Annotated[str | None, typer.Option(help="Profile of a task's board: paper, small or smoke.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Open a page of the service in the browser, and print its address."""
+    """Open a page of the service in the browser, and print its address. An id that the service does not know is an
+    error."""
     path = path_of(what, profile)
     with command.client() as client:
+        for prefix, (_, find) in OF_IDS.items():
+            if what is not None and what.startswith(prefix):
+                find(client, what)
         url = f"{client.url}{path}"
     opened = webbrowser.open(url)
     command.say(as_json, {"url": url, "opened": opened}, url)
@@ -43,7 +49,7 @@ def path_of(what: str | None, profile: str | None) -> str:
         raise NormbenchError("--profile is only for the board of a task; name the task, too")
     if what is None:
         return "/"
-    for prefix, pages in OF_IDS.items():
+    for prefix, (pages, _) in OF_IDS.items():
         if what.startswith(prefix):
             return f"/{pages}/{quote(what, safe='')}"
     if what in BENCHMARKS:

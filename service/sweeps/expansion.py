@@ -18,6 +18,7 @@ from service.sweeps.spec import WrittenSweep
 
 MAX_ERRORS = 1000  # errors of all cells, after which no other cell is checked
 MAX_OF_ONE = 50  # errors of one cell, after which no other cell is checked
+MAX_REFUSED = 50  # cells that ask for what is missing, after which no other cell is checked; each takes milliseconds
 MAX_LETTERS = 200  # letters of a cell's name
 TRIES = 100  # tries for each wanted draw, until it is clear that there are no more different draws
 
@@ -198,10 +199,12 @@ def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell]
         Invalid: something is missing for some cells; the errors name each cell.
     """
     refused, rooms = [], memory.Rooms()
-    for cell in found:
+    for tried, cell in enumerate(found, start=1):
         try:
             validation.check_at_hand(session, cell.spec, heartbeat_seconds, rooms)
         except Invalid as refusal:
             refused.append(Refused(cell.values, refusal.errors))
+            if len(refused) == MAX_REFUSED:
+                raise Invalid(_errors(written, refused, tried, len(found))) from refusal
     if refused:
         raise Invalid(_errors(written, refused, len(found), len(found)))

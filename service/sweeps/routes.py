@@ -1,6 +1,5 @@
 """Sweeps over HTTP."""
 
-from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
@@ -75,7 +74,8 @@ async def submit_sweep(
     is an experiment. All experiments are stored, or none."""
     written, cells, request_digest = await in_reader(_expanded, body, parts.settings.datasets_dir)
     if dry_run:
-        return await run_in_threadpool(_plan, parts, written, cells)
+        return await in_reader(_plan, parts, written, cells)
+    await in_reader(_check, parts, written, cells, request_digest, idempotency_key)
     submitted = await _submit(parts, written, cells, request_digest, idempotency_key)
     parts.notifier.notify(submitted.notifications)
     return Response(
@@ -98,6 +98,15 @@ def _plan(parts: Parts, written: WrittenSweep, cells: list[Cell]) -> Response:
         return Response(schemas.PLAN.dump_json(planning.plan(session, written, cells)), media_type=JSON)
 
 
+def _check(
+    parts: Parts, written: WrittenSweep, cells: list[Cell], request_digest: str, idempotency_key: str | None
+) -> None:
+    """Check a new sweep before its transaction, because nobody else can write to SQLite during the transaction."""
+    with parts.db.snapshot() as session:
+        if submission.accepted_before(session, request_digest, idempotency_key) is None:
+            expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
+
+
 async def _submit(
     parts: Parts, written: WrittenSweep, cells: list[Cell], request_digest: str, idempotency_key: str | None
 ) -> Submitted:
@@ -111,7 +120,6 @@ async def _submit(
             cells,
             request_digest=request_digest,
             idempotency_key=idempotency_key,
-            check=partial(expansion.check_at_hand, session, written, cells, parts.settings.heartbeat_seconds),
         )
 
     try:

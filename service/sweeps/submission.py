@@ -1,6 +1,6 @@
 """Store a sweep: its cells, and an experiment for each cell, in one transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import insert
@@ -43,22 +43,25 @@ def submit(
     *,
     request_digest: str,
     idempotency_key: str | None,
-    check: Callable[[], None],
 ) -> Submitted:
     """Store a sweep with its experiments and their queued runs.
-
-    Args:
-        check: function that raises an error if this service lacks what a cell asks for. It is not called if the sweep
-            was accepted before.
 
     Raises:
         Conflict: the key was used with another request.
     """
-    known = stored_before(session, Sweep, idempotency_key, request_digest, "sweep")
+    known = accepted_before(session, request_digest, idempotency_key)
     if known is not None:
         return Submitted(known.id, is_new=False)
-    check()
     return _store(session, written, plans(session, written, cells), request_digest, idempotency_key)
+
+
+def accepted_before(session: Session, request_digest: str, idempotency_key: str | None) -> Sweep | None:
+    """Find the sweep that an earlier request with the same key has stored.
+
+    Raises:
+        Conflict: the key was used with another request.
+    """
+    return stored_before(session, Sweep, idempotency_key, request_digest, "sweep")
 
 
 def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[CellPlan]:

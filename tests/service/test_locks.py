@@ -206,7 +206,6 @@ def test_a_sweep_is_found_by_a_key_that_another_process_is_storing(db: Database,
             expansion.cells(sweep, None),
             request_digest=digest(body),
             idempotency_key=KEY,
-            check=lambda: None,
         ),
         lambda: client.post("/v1/sweeps", json=body, headers={"Idempotency-Key": KEY}),
     ) as (_, answer):

@@ -6,12 +6,12 @@ $$n = \tanh(N_x(W_{xn} x_t) + b_n + \sigma(r) \odot N_h(W_{hn} h_{t-1})) \qquad
 h_t = \sigma(z) \odot h_{t-1} + (1 - \sigma(z)) \odot n$$
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from normcore.spec.models.model import Place
-from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.models.recurrent import RecurrentModel, each_once
 
 
 class GRU(RecurrentModel):
@@ -22,6 +22,9 @@ class GRU(RecurrentModel):
     gates: ClassVar[int | None] = 3
 
     cell: Literal["gru"] = "gru"
-    identity_gates: tuple[Literal["r", "z", "n"], ...] = Field(
-        ("n",), strict=False, description="Gates whose recurrent weights start as the identity; n is the candidate."
+    identity_gates: Annotated[tuple[Literal["r", "z", "n"], ...], AfterValidator(each_once)] = Field(
+        ("n",),
+        strict=False,
+        max_length=3,
+        description="Gates whose recurrent weights start as the identity; n is the candidate.",
     )

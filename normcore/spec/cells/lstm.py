@@ -5,12 +5,12 @@ $$(i, f, g, o) = N_h(W_h h_{t-1}) + N_x(W_x x_t) + b$$
 $$c_t = \sigma(f) \odot c_{t-1} + \sigma(i) \odot \tanh(g) \qquad h_t = \sigma(o) \odot \tanh(N_c(c_t))$$
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from normcore.spec.models.model import Place
-from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.models.recurrent import RecurrentModel, each_once
 
 
 class LSTM(RecurrentModel):
@@ -22,9 +22,10 @@ class LSTM(RecurrentModel):
 
     cell: Literal["lstm"] = "lstm"
     forget_bias: float = Field(1.0, description="Initial bias of the forget gate (the RBN authors' code: 1).")
-    identity_gates: tuple[Literal["i", "f", "g", "o"], ...] = Field(
+    identity_gates: Annotated[tuple[Literal["i", "f", "g", "o"], ...], AfterValidator(each_once)] = Field(
         ("g",),
         strict=False,
+        max_length=4,
         description="Gates whose recurrent weights start as the identity (the RBN authors' code on pixels: g, the"
         " candidate).",
     )

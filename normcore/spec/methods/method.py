@@ -122,6 +122,7 @@ class SiteMethod(Method):
     sites: Sites = Field(
         ("input", "recurrent", "cell"),
         strict=False,
+        max_length=len(PLACES),
         description="What is normalized. In a recurrent network: the input's term W_x x, the recurrent term W_h h,"
         " their sum, the cell that an LSTM reads out; the RNN's default is the sum, and the GRU has no other sites than"
         " its terms. In other networks: the hidden layers, the output layer.",
@@ -148,7 +149,9 @@ class LayerMethod(Method):
 
     takes: ClassVar[frozenset[Place]] = frozenset({"layer", "output"})
 
-    sites: Sites = Field(("layer",), strict=False, description="The hidden layers, the output layer, or both.")
+    sites: Sites = Field(
+        ("layer",), strict=False, max_length=len(PLACES), description="The hidden layers, the output layer, or both."
+    )
     gain_init: float = Field(1.0, description="Initial gain of every feature or channel.")
     eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root.")
 

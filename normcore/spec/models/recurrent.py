@@ -4,8 +4,17 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field
+from pydantic_core import PydanticCustomError
 
 from normcore.spec.models.model import Cost, Model
+from normcore.spec.part import Misfit
+
+
+def each_once(gates: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse a gate that is given twice, and sort the gates: their order must not change a fingerprint."""
+    if len(set(gates)) < len(gates):
+        raise PydanticCustomError("duplicate", "give every gate once")
+    return tuple(sorted(gates))
 
 
 class RecurrentModel(Model):
@@ -66,6 +75,14 @@ class RecurrentModel(Model):
     @property
     def recurrent(self) -> Self:
         return self
+
+    def pointless(self, norm: Any) -> Misfit | None:
+        changed = self.model_dump(include={"identity_gates"}, exclude_defaults=True)  # empty if the cell has no gates
+        if self.recurrent_init == "identity" or not changed:
+            return None
+        return Misfit(
+            "identity_gates", 'it changes nothing; write "recurrent_init": "identity" beside it, or remove it'
+        )
 
     @property
     def own_parameters(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from normbench.cli.pages import path_of
-from tests.normbench.cli.commands import SECONDS, command_process, normbench
+from tests.normbench.cli.commands import SECONDS, command_process, from_json, normbench
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,20 @@ def test_each_argument_of_open_has_its_page(what: str | None, profile: str | Non
 def test_a_name_without_a_page_is_refused_with_the_closest_name() -> None:
     assert "did you mean 'permuted_mnist'" in normbench("open", "permuted_mnits", status=2)
     assert "name the task" in normbench("open", "layer_norm", "--profile", "paper", status=2)
+
+
+@pytest.mark.parametrize("unknown", ["exp_nope", "run_nope", "swp_nope"])
+@pytest.mark.usefixtures("api")
+def test_an_id_that_the_service_does_not_know_is_not_opened(unknown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROWSER", "false %s")
+    assert unknown in normbench("open", unknown, status=2)
+
+
+@pytest.mark.usefixtures("api")
+def test_the_page_of_an_experiment_is_opened(spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROWSER", "true %s")
+    made = from_json("submit", spec_file)
+    assert normbench("open", made["id"]).strip().endswith(f"/experiments/{made['id']}")
 
 
 def test_the_browser_is_opened_and_the_address_printed(tmp_path: Path) -> None:

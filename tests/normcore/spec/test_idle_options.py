@@ -13,7 +13,7 @@ from normcore import cells, norms
 from normcore.events import Measured
 from normcore.recurrent.unroll import unroll
 from normcore.run import run
-from normcore.spec import TrainingSpec
+from normcore.spec import ExperimentSpec, InvalidSpec, TrainingSpec, resolve
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.layer_norm import LayerNorm
@@ -222,3 +222,26 @@ def test_option_that_is_idle_in_one_model_is_used_in_another_model(
     spec = short(task, method)
     assert option not in spec.norm.idle(spec.model)
     assert curves(spec, **{option: value}) != curves(spec)
+
+
+@pytest.mark.parametrize(("cell", "gates"), [("lstm", ["f", "i", "o"]), ("gru", ["z"])])
+def test_identity_gates_change_only_an_identity_and_neither_order_nor_repeats_make_another_training(
+    cell: str, gates: list[str]
+) -> None:
+    def trained(**options: Any) -> ExperimentSpec:
+        task = {"name": "permuted_digits", "profile": "smoke"}
+        return resolve({"task": task, "norm": {"method": "none"}, "model": {"cell": cell, **options}})
+
+    identity = {"recurrent_init": "identity"}
+    usual, chosen = trained(**identity), trained(**identity, identity_gates=gates)
+    assert chosen.fingerprint() == trained(**identity, identity_gates=gates[::-1]).fingerprint() != usual.fingerprint()
+    for wrong, options, told in (
+        ("duplicate", {**identity, "identity_gates": [*gates, gates[0]]}, "give every gate once"),
+        ("too_long", {**identity, "identity_gates": gates * 100}, "or fewer"),
+        ("pointless", {"identity_gates": gates}, 'write "recurrent_init": "identity" beside it, or remove it'),
+    ):
+        with pytest.raises(InvalidSpec) as caught:
+            trained(**options)
+        [error] = caught.value.errors
+        assert (error.loc, error.type) == (("model", "identity_gates"), wrong)
+        assert told in error.msg

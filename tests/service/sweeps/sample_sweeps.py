@@ -41,9 +41,7 @@ def stored(db: Database, body: Any) -> str:
     written = read(body)
     cells = expansion.cells(written, None)
     with db.transaction() as session:
-        return submission.submit(
-            session, written, cells, request_digest=digest(body), idempotency_key=None, check=lambda: None
-        ).sweep_id
+        return submission.submit(session, written, cells, request_digest=digest(body), idempotency_key=None).sweep_id
 
 
 def shown(db: Database, sweep_id: str) -> Sweep:

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from service.db import Database
+from service.experiments.tables import Experiment
 from tests.service.http_calls import ids, is_problem
 from tests.service.sample_runs import submitted
 from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, posted, run_all
@@ -158,3 +160,16 @@ def test_workers_are_notified_of_every_run(client: TestClient, db: Database) -> 
     folder = client.app.state.settings.data_dir / "broker" / "messages"  # type: ignore[attr-defined]
     client.app.state.notifier.close()  # type: ignore[attr-defined]
     assert len(list(folder.glob("*.msg"))) == 4
+
+
+def test_a_sweep_is_refused_for_lack_of_memory_while_the_database_is_written(db: Database, client: TestClient) -> None:
+    """The check is made before the transaction of the sweep, and ends after as many cells as say what is wrong."""
+    spec = {"task": {"name": "char_lm"}, "model": {"hidden_size": 65_536, "num_layers": 64}}
+    body = posted({"training.optimizer.lr": [0.001 * k for k in range(1, 201)]}, spec=spec)
+    with db.transaction() as session:
+        session.execute(update(Experiment).values(idempotency_key=None))  # nobody else can write now
+        answer = post(client, body)
+    assert is_problem(answer, 422)
+    [size, more] = answer.json()["errors"]
+    assert "a run needs at least" in size["msg"]
+    assert more["msg"] == "too many errors; 150 cells were not checked"

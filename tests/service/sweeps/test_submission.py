@@ -24,9 +24,7 @@ def submit(
     written = read(body)
     cells = expansion.cells(written, None)
     with db.transaction() as session:
-        found = submission.submit(
-            session, written, cells, request_digest=digest, idempotency_key=key, check=lambda: None
-        )
+        found = submission.submit(session, written, cells, request_digest=digest, idempotency_key=key)
         if fails:
             session.rollback()
         return found.sweep_id, found.is_new
@@ -99,17 +97,6 @@ def test_the_same_key_and_body_finds_the_same_sweep_and_another_body_is_refused(
         submit(db, posted(), "k", digest="e")
     assert submit(db, posted(), "l")[1]
     assert counts(db)[0] == 2
-
-
-def test_a_sweep_that_fails_its_check_stores_nothing(db: Database) -> None:
-    def refuse() -> None:
-        raise ValueError("no such kernel")
-
-    written = read(posted())
-    cells = expansion.cells(written, None)
-    with pytest.raises(ValueError, match="no such kernel"), db.transaction() as session:
-        submission.submit(session, written, cells, request_digest="d", idempotency_key=None, check=refuse)
-    assert counts(db) == [0, 0, 0, 0]
 
 
 def test_runs_with_and_without_need_of_fused_kernels_have_separate_turns(db: Database) -> None:
