@@ -64,6 +64,9 @@ SHORT = 4  # letters; so short a word is close to too many others, so only one e
 LEAST_WORD = 3  # letters of a word that may stand for a name with this word in it
 LONGEST_LINE = 100  # characters of a line to write
 FEW_SEEDS = 20  # most seeds that a message writes out
+MAX_SEEDS = 1000  # seeds of an experiment; a message shows the first of many
+EXAMPLE_SEEDS = [0, 1, 2]
+RANGE = re.compile(r"\d\s*(-|\.\.+|to)\s*\d")  # from a number to a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,8 @@ def _a_list(error: Any) -> str:
     given, loc = error["input"], error["loc"]
     if loc == ("seeds",):
         return f"expected a list; write {' or '.join(line(loc, seeds) for seeds in _seeds(given))}"
+    if isinstance(given, dict) and given and all(isinstance(value, int | float) for value in given.values()):
+        return f"expected a list; write {line(loc, [*given.values()])}"
     if not isinstance(given, str | int | float):
         return PLAIN[error["type"]]
     return f"expected a list; write {line(loc, [given])}"
@@ -138,14 +143,17 @@ def _a_list(error: Any) -> str:
 
 def _seeds(given: Any) -> list[list[int]]:
     """Guess lists of seeds that a value may mean. A number may be a count of seeds or one seed; a text may contain the
-    seeds."""
+    seeds, or be a range. A value that says nothing gets an example."""
     whole = isinstance(given, int) and not isinstance(given, bool)
     if whole and 1 < given <= FEW_SEEDS:
         return [list(range(given)), [given]]
     numbers = [int(digits) for digits in re.findall(r"\d{1,9}", given)] if isinstance(given, str) else []
-    if len(numbers) == 2 and "-" in given and 0 < numbers[1] - numbers[0] < FEW_SEEDS:
-        return [list(range(numbers[0], numbers[1] + 1))]
-    return [numbers[:FEW_SEEDS] or [given if whole and given >= 0 else 0]]
+    pythons = bool(numbers) and ("range" in given or ":" in given)  # its end is not in the range
+    if pythons or (len(numbers) == 2 and RANGE.search(given)):
+        first, last = (0, *numbers)[-2:] if len(numbers) == 1 else numbers[:2]
+        seeds = range(first, last + (not pythons))
+        return [list(seeds[:MAX_SEEDS]) or numbers[:1]]
+    return [numbers[:FEW_SEEDS] or ([given] if whole and given >= 0 else EXAMPLE_SEEDS)]
 
 
 def line(path: Sequence[str | int], value: Any) -> str:

@@ -176,7 +176,10 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         return f"{where} has it, but this process has not loaded it; restart the API and the workers"
 
     def _meant(self, value: Any) -> str:
-        """Return the tag that a text may mean; else the tag ``none`` if there is one, else the first tag."""
+        """Return the tag that a text may mean, or the first item of a list; else the tag ``none`` if there is one, else
+        the first tag."""
+        value = value[0] if isinstance(value, list) and value else value
+        value = value.get(self.tag) if isinstance(value, Mapping) else value
         return next(iter([*nearest(value, self), *(tag for tag in self if tag == "none"), *self]))
 
     def _unknown(self, message: str) -> PydanticCustomError:

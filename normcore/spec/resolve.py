@@ -2,7 +2,7 @@
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -11,7 +11,7 @@ from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.spec.messages import BOUNDS, loaded_or_choose, message, nearest, quoted
+from normcore.spec.messages import BOUNDS, line, loaded_or_choose, message, nearest, quoted
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
@@ -27,6 +27,12 @@ from normcore.spec.unknown_fields import USUAL_TASK, unknown_field, where_its_na
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """All tasks that ``task.name`` of a spec can name, by name."""
 MAX_EVALUATIONS = 100_000  # evaluations of a run
+OBJECTS: Mapping[tuple[str | int, ...], Mapping[str, Any]] = {
+    ("training",): {"max_steps": 1000},
+    ("training", "schedule"): {"start": 500},
+}
+"""Examples of parts that have no tag."""
+NOTHING = ("none", "null", "nil", "off", "no", "false")  # what people write for null
 SHORTEST = f'{{"task": {{"name": "{USUAL_TASK}"}}}}'
 
 
@@ -262,15 +268,52 @@ def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
         return SpecError(loc, "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
         return SpecError(loc, unknown_field(loc, error["input"], parts_of(written), TASKS), "unknown_field")
-    return SpecError(loc, message(error) + _of_null(error, loc, written), error["type"])
+    if loc[-1:] == ("[key]",):
+        return _name_error(error, loc[:-1], written)
+    if error["type"] == "model_type" and loc in OBJECTS:
+        return SpecError(loc, f"{message(error)}; write {line(loc, OBJECTS[loc])}", error["type"])
+    if error["type"] == "missing":
+        return SpecError(loc, message(error) + _example(loc, parts_of(written)), error["type"])
+    given = error["input"]  # the whole part if its tag is unknown
+    several = _several_values(given.get(loc[-1]) if isinstance(given, Mapping) else given, loc, parts_of(written))
+    return SpecError(loc, message(error) + (several or _of_null(error, loc, written)), error["type"])
+
+
+def _example(loc: tuple[str | int, ...], parts: Mapping[tuple[str | int, ...], type[BaseModel]]) -> str:
+    """Write the line of a missing field with the field's example; an empty text if it has no example."""
+    field = parts[loc[:-1]].model_fields.get(str(loc[-1])) if loc[:-1] in parts else None
+    return f", as {line(loc, field.examples[0])}" if field is not None and field.examples else ""
+
+
+def _name_error(error: Any, loc: tuple[str | int, ...], written: Mapping[str, Any]) -> SpecError:
+    """Convert an error of the name in an object of names and values. A number is a name if it stands in quotes."""
+    name = error["input"]
+    if isinstance(name, str):
+        return SpecError(loc, message(error), error["type"])
+    value = _part(written, str(loc[0])).get(name)
+    return SpecError(
+        loc, f"expected text; put the name in quotes: {line((*loc[:-1], str(name)), value)}", error["type"]
+    )
+
+
+def _several_values(value: Any, loc: tuple[str | int, ...], parts: Mapping[tuple[str | int, ...], Any]) -> str:
+    """Write advice on a list of values for a field that takes one value; an empty text for other values."""
+    if not isinstance(value, list) or not value or len(loc) == 1 or loc[0] not in HASHED or loc in parts:
+        return ""
+    axis = line(("grid", ".".join(map(str, loc))), value)
+    return f"; only a sweep tries several values: write {axis} into a file for `normbench sweep`"
 
 
 def _of_null(error: Any, loc: tuple[str | int, ...], written: Mapping[str, Any]) -> str:
-    """Repeat what the field's description says of null, if a number is out of its bounds and could be null."""
-    part = parts_of(written).get(loc[:-1]) if error["type"] in BOUNDS else None
+    """Repeat what the field's description says of null, if a number could be null and is out of its bounds, or is a
+    word for nothing."""
+    is_nothing = error["type"] in ("int_type", "float_type") and str(error["input"]).lower() in NOTHING
+    part = parts_of(written).get(loc[:-1]) if error["type"] in BOUNDS or is_nothing else None
     field = part.model_fields.get(str(loc[-1])) if part else None
     described = field.description.rstrip(".").split("; ") if field and field.description else []
-    return next((f"; {clause}" for clause in described if clause.startswith("null ")), "")
+    clause = next((f"; {clause}" for clause in described if clause.startswith("null ")), "")
+    can_be_null = field is not None and type(None) in get_args(field.annotation)
+    return clause or ("; null is allowed, without quotes" if is_nothing and can_be_null else "")
 
 
 def parts_of(written: Mapping[str, Any]) -> Mapping[tuple[str | int, ...], type[BaseModel]]:

@@ -14,6 +14,15 @@ HINTS = {
     " remove it",
     "could not find expected ':'": "put a colon and a space between a key and its value",
     "undefined alias": "put a value that begins with * into quotes",
+    "but found '<block mapping start>'": "the line is indented less than the line above and more than the part; indent"
+    " all fields of a part alike",
+    "but found '<block sequence start>'": "the list is indented less than the line above and more than the part; indent"
+    " all fields of a part alike",
+    "but found '-'": "an item of a list stands among fields; indent the list below the field that it belongs to",
+    "but found '}'": "a bracket is closed here that was not opened; remove it",
+    "but found ']'": "a bracket is closed here that was not opened; remove it",
+    "but found '<scalar>'": "something stands behind a complete value; write each field on a line of its own, and put"
+    " all of a text into one pair of quotes",
 }
 COMMENT = "neither YAML nor JSON has comments with // or /*; remove them, or write # in YAML"
 
@@ -24,6 +33,9 @@ def in_one_line(error: yaml.YAMLError, text: str) -> str:
     if place is None:
         return problem
     row, column = place
+    opened = getattr(error, "context_mark", None)
+    if opened is not None and "quoted scalar" in str(getattr(error, "context", "")) and "end of stream" in problem:
+        return f"line {opened.line + 1}: the quote that opens here is not closed"
     lines = text.splitlines() or [""]
     said = lines[min(row, len(lines) - 1)]
     if "\t" in said[: len(said) - len(said.lstrip())] or (said[column : column + 1] == "\t"):

@@ -11,7 +11,7 @@ from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED
 from normcore.spec.messages import choose, line, message, same_name
 from normcore.spec.resolve import TASKS, parts_of
-from normcore.spec.unknown_fields import OF_A_SWEEP, unknown_field
+from normcore.spec.unknown_fields import OF_A_SWEEP, as_it_is_spelt, unknown_field
 from service.errors import Invalid
 from service.http.bodies import A_SWEEP
 from service.http.openapi import WrittenSpec
@@ -100,8 +100,10 @@ def _error(error: Any, body: Any) -> SpecError:
         return SpecError(loc, A_SWEEP, "model_type")
     if loc[-1:] == ("[key]",) or error["type"] == "invalid_key":
         return SpecError(tuple(step for step in loc if step != "[key]"), NO_FIELD, "key")
-    if loc == OF_A_SWEEP and (error["type"] == "missing" or error["input"] is None):
-        return SpecError(loc, f"it is required; {advice.where_the_spec_is(body)}", "missing")
+    if loc == OF_A_SWEEP:
+        is_missing = error["type"] == "missing" or error["input"] is None
+        wrong = "it is required" if is_missing else "expected an object"
+        return SpecError(loc, f"{wrong}; {advice.where_the_spec_is(body)}", "missing" if is_missing else error["type"])
     if loc[0] in advice.EXAMPLES:
         return _error_of_axis(error, loc, body)
     if error["type"] == "extra_forbidden":
@@ -155,7 +157,9 @@ def _wrong_path(axis: str, path: str, written: WrittenSweep) -> str | None:
     if part not in HASHED:
         meant = advice.path_of({"spec": written.spec, "grid": written.grid}, path)
         if meant is not None and meant.partition(".")[0] in HASHED:
-            return f"write the whole name of the field: {line((axis, meant), written.complete[axis][path])}"
+            values = written.complete[axis][path]
+            spelt = [as_it_is_spelt(meant.split("."), value) for value in values] if axis == "grid" else values
+            return f"write the whole name of the field: {line((axis, meant), spelt)}"
         return f"this is not a field that a result depends on; {choose(part, HASHED)}, as norm.eps"
     return None if all(fields) else "a field's name is empty; write it as norm.eps"
 

@@ -17,7 +17,7 @@ ONE_LAYER = {"num_layers": 1, "bidirectional": False, "hidden_size": 100}
 RunId = Annotated[
     str,
     Form("^run_[0-9A-Z]{26}$", "give a run's id: 'run_' and 26 capital letters and digits"),
-    Field(description="The run whose trained model is analysed."),
+    Field(description="The run whose trained model is analysed.", examples=["run_01KAJ3V1Z8Q4N7M2X5C6B9D0EF"]),
 ]
 
 

@@ -87,6 +87,10 @@ def _form(error: Any) -> str | None:
     if loc[0] == "values" and len(loc) == 2 and error["type"] in NO_OBJECT:
         expected = f"expected a seed and its value, as {json.dumps({'seed': loc[1], 'value': value})}"
         return f"{expected}; write {line(['values'], EXAMPLE['values'])}"
+    if loc[0] == "values" and loc[2:] == ("value",) and error["type"] == "missing":
+        numbers = [other for name, other in given.items() if name != "seed" and isinstance(other, int | float)]
+        meant = {"seed": given.get("seed", loc[1]), "value": [*numbers, A_VALUE][0]}
+        return f"it is required; write {json.dumps(meant)}"
     if loc == ("values",) and error["type"] == "list_type":
         return f"expected a list of seeds and their values; write {line(loc, [{'seed': 0, 'value': value}])}"
     if loc == ("values",) and error["type"] == "too_short":

@@ -85,7 +85,7 @@ def test_invalid_stored_spec_is_refused(stored: dict[str, Any]) -> None:
         ({"task": {"name": "step_cost"}, "norm": {"method": "batch_norm"}}, "norm.method", "no place in lstm"),
         ({"task": {"name": "gradient_flow"}, "model": {"bidirectional": True}}, "model.bidirectional", "use false"),
         ({"task": {"name": "gradient_flow", "gains": [0.0]}}, "task.gains.0", "greater than 0"),
-        ({"task": {"name": "population_statistics"}}, "task.run", "it is required; add it"),
+        ({"task": {"name": "population_statistics"}}, "task.run", 'add it, as "task": {"run": "run_01'),
         ({"task": {"name": "population_statistics", "run": "run_1"}}, "task.run", "'run_' and 26 capital"),
         ({"task": {"name": "invariances"}, "kind": "training"}, "kind", "'analysis'"),
         ({"task": {"name": "permuted_digits"}, "kind": "analysis"}, "kind", "'training'"),

@@ -130,7 +130,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({**DIGITS, "training": {"kernel": "triton"}}, ("training", "kernel"), "'auto', 'reference' or 'fused'"),
     ({**DIGITS, "seeds": [1, 1]}, ("seeds",), "every seed once"),
     ({**DIGITS, "seeds": [-1]}, ("seeds", 0), "greater than or equal to 0"),
-    ({**DIGITS, "labels": {"a b": "c"}}, ("labels", "a b", "[key]"), "1 to 64 characters out of A-Z"),
+    ({**DIGITS, "labels": {"a b": "c"}}, ("labels", "a b"), "1 to 64 characters out of A-Z"),
     ({**DIGITS, "prioritty": 3}, ("prioritty",), "did you mean 'priority'?"),
     (
         {**DIGITS, "norm": {"method": "recurrent_batch_norm"}, "training": {"batch_size": 1}},

@@ -27,6 +27,7 @@ def refused(body: Any) -> list[tuple[str, str]]:
     [
         ([], "", 'a sweep is an object, as {"spec": '),
         ({"grid": METHODS}, "spec", "it is required"),
+        ({"spec": 5, "grid": METHODS}, "spec", 'expected an object; add "spec": {"task": {"name": '),
         ({"spec": SPEC}, "grid", "a sweep needs at least one field"),
         ({"spec": SPEC, "gird": METHODS}, "gird", "did you mean 'grid'?"),
         (posted({"norm.method": []}), "grid/norm.method", "give 1 or more"),
@@ -84,6 +85,12 @@ def sweep(text: str) -> Any:
     [
         ("grid: {lr: [.1]}", "grid/lr", '"grid": {"training.optimizer.lr": [0.1]}'),
         ("grid: {Learning_Rate: [.1]}", "grid/Learning_Rate", '"grid": {"training.optimizer.lr": [0.1]}'),
+        ("grid: {method: [none, LayerNorm]}", "grid/method", '"grid": {"norm.method": ["none", "layer_norm"]}'),
+        (
+            f"random: {{{LR}: {{log_uniform: {{low: 1e-4, high: 1e-2}}}}}}\nsamples: 2",
+            f"random/{LR}/log_uniform",
+            '"log_uniform": [0.0001, 0.01]',
+        ),
         ("grid: {nrom.method: [none]}", "grid/nrom.method", '"grid": {"norm.method": ["none"]}'),
         (
             "grid: {norm.method: [none, layer_norm], gain_init: [1]}",

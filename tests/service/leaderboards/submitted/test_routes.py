@@ -105,7 +105,8 @@ def test_the_same_key_finds_the_same_result(client: TestClient) -> None:
     ("wrong", "field", "said"),
     [
         ({"values": []}, "values", "give 1 or more"),
-        ({"values": [{"seed": 0}]}, "values.0.value", "it is required; add it"),
+        ({"values": [{"seed": 3}]}, "values.0.value", 'it is required; write {"seed": 3, "value": 0.61}'),
+        ({"values": [{"seed": 3, "accuracy": 0.5}]}, "values.0.value", 'write {"seed": 3, "value": 0.5}'),
         ({"values": [{"value": 0.5}]}, "values.0.seed", "it is required; add it"),
         ({"values": [{"seed": 0, "value": 2}]}, "values.0.value", "accuracy is 0 to 1, and cannot be 2"),
         ({"values": [{"seed": 0, "value": 0.9}, {"seed": 0, "value": 0.9}]}, "values.1.seed", "seed 0 is given twice"),
