@@ -34,6 +34,7 @@ from service.deadlines import Patience, TimedConnection
 SQLITE_BUSY_SECONDS = 30
 CALL_SECONDS = 6.0  # one statement must be answered within this time
 CONNECT_SECONDS = 5  # at most, to open a connection
+KEEPALIVE = {"idle": 5, "interval": 2, "count": 3}  # seconds and probes, until a silent peer is known to be gone
 UNHEARD_SECONDS = 15.0  # at most, until unacknowledged data breaks a connection (TCP_USER_TIMEOUT)
 CLOSING_SECONDS = 2.0  # instead of CALL_SECONDS, once the process was told to stop
 ONE_MOMENT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -164,14 +165,14 @@ def _server_engine(url: str, patience: Patience) -> Engine:
         pool_timeout=seconds,
         connect_args={
             "connect_timeout": max(2, min(math.ceil(seconds), CONNECT_SECONDS)),
-            "keepalives_idle": 5,
-            "keepalives_interval": 2,
-            "keepalives_count": 3,
+            **{f"keepalives_{name}": value for name, value in KEEPALIVE.items()},
             "tcp_user_timeout": _milliseconds(min(seconds, UNHEARD_SECONDS)),
             # The server gives up a little before we do, so that its error says why and the connection stays usable. It
-            # also ends a transaction whose client fell silent, which releases its locks.
+            # also ends a transaction whose client fell silent, which releases its locks. Between two messages of one
+            # statement these two limits do not count, so the server must notice a client that is gone.
             "options": f"-c statement_timeout={_milliseconds(0.9 * seconds)}"
-            f" -c idle_in_transaction_session_timeout={_milliseconds(2 * seconds)}",
+            f" -c idle_in_transaction_session_timeout={_milliseconds(2 * seconds)}"
+            + "".join(f" -c tcp_keepalives_{name}={value}" for name, value in KEEPALIVE.items()),
         },
     )
 

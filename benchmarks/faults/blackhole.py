@@ -12,13 +12,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from service.db import KEEPALIVE
+
 SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27  # socket options of SOL_SOCKET on Linux
 DROP_EVERYTHING = struct.pack("HBBI", 0x06, 0, 0, 0)  # BPF program of one instruction: return 0, which drops the packet
 PIECE = 1 << 16
 
 
 class Relay:
-    """Relay that forwards connections at its own ``port`` of 127.0.0.1 to the port ``target``, in both directions."""
+    """Relay that forwards connections at its own ``port`` of 127.0.0.1 to the port ``target``, in both directions.
+
+    Its sockets look for clients that are gone as the server's sockets do, which ``service.db`` asks for.
+    """
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -61,6 +66,7 @@ class Relay:
                 except OSError:
                     client.close()
                     continue
+                _look_for_the_peer(client)
                 with self._lock:
                     self._clients.add(client)
                     if not self._open.is_set():
@@ -93,6 +99,13 @@ def _drop_packets(connection: socket.socket) -> None:
     program = ctypes.create_string_buffer(DROP_EVERYTHING)
     with suppress(OSError):  # the socket was closed meanwhile
         connection.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", 1, ctypes.addressof(program)))
+
+
+def _look_for_the_peer(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE["idle"])
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE["interval"])
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE["count"])
 
 
 def _shut(connection: socket.socket) -> None:

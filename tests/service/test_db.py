@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
-from service.db import Database, epoch_now
+from service.db import KEEPALIVE, Database, epoch_now
 from service.experiments.tables import Experiment, Run
 from tests.service.sample_runs import submitted
 
@@ -96,6 +96,14 @@ def test_sqlite_has_wal_full_synchronization_and_foreign_keys(db: Database) -> N
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_postgresql_looks_for_clients_that_are_gone_as_they_look_for_it(db: Database) -> None:
+    """Locks of a client that vanished amid a statement would stay for two hours by PostgreSQL's own settings."""
+    with db.snapshot() as session:
+        found = {name: session.scalar(text(f"SHOW tcp_keepalives_{name}")) for name in KEEPALIVE}
+    assert {name: int(value) for name, value in found.items()} == KEEPALIVE == {"idle": 5, "interval": 2, "count": 3}
 
 
 def test_json_comes_back_as_it_was_whatever_text_it_holds(db: Database) -> None:

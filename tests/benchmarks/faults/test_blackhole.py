@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.faults import blackhole
 from benchmarks.faults.blackhole import Relay, relay
 
 
@@ -67,6 +68,27 @@ def test_nothing_is_acknowledged_so_that_the_time_outs_of_tcp_notice(between: Re
         with pytest.raises(TimeoutError, match="timed out") as end:
             client.recv(100)
         assert end.value.errno is not None, "the kernel gave the connection up, not our patience"
+
+
+def test_a_client_that_vanished_meanwhile_is_noticed_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blackhole, "KEEPALIVE", {"idle": 1, "interval": 1, "count": 3})
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        relay(listening.getsockname()[1]) as between,
+        _connect(between.port) as client,
+        listening.accept()[0] as server,
+    ):
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 500)  # milliseconds
+        client.sendall(b"before")
+        server.settimeout(30)
+        assert server.recv(100) == b"before"
+        between.swallow()
+        client.sendall(b"into the void")
+        with pytest.raises(TimeoutError, match="timed out"):
+            client.recv(100)
+        client.close()
+        between.restore()
+        assert server.recv(100) == b"", "nobody is there who could go on"
 
 
 def test_new_connections_are_swallowed_too_and_work_afterwards(between: Relay) -> None:

@@ -18,7 +18,7 @@ from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Vari
 from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from normcore.kernels.cpu.load import KernelsMissing, instruction_set, load
 from tests.normcore.kernels.cell_pass import EXACT
-from tests.normcore.kernels.cpu.building import PREPARE, RNN, command, python
+from tests.normcore.kernels.cpu.building import PREPARE, QUICKLY, RNN, command, python
 from tests.processes import until
 
 COMPARE = """
@@ -62,8 +62,6 @@ try:
 except ValueError as error:
     print(error)
 """
-
-QUICKLY = 'exec /usr/bin/g++ "$@" -O0'  # its code is slow, which does not matter here
 
 
 def chosen(cwd: Path | None = None, **environment: str) -> tuple[list[str], str]:
@@ -174,7 +172,7 @@ def test_killed_builder_does_not_block_others(tmp_path: Path) -> None:
     until((tmp_path / "began").exists, 60, str)
     stuck.kill()
     stuck.communicate()
-    command(tmp_path / "bin", "g++", 'case "$1" in -dump*) echo 12;; *) exec /usr/bin/g++ "$@" -O0;; esac')
+    command(tmp_path / "bin", "g++", 'case "$1" in -dump*) echo 12;; *) ' + QUICKLY + ";; esac")
     out, err = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=cache)
     assert out == ["fused"] * 3, err
 
