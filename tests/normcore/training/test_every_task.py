@@ -22,6 +22,7 @@ from normcore import tasks
 from normcore.data.registry import DATASETS
 from normcore.events import Finished, Measured, Stepped
 from normcore.models.build import Build
+from normcore.models.words import Words
 from normcore.norms import Normalization
 from normcore.spec import TrainingSpec
 from normcore.spec.cells import CELLS
@@ -140,6 +141,14 @@ def short(batch: Any) -> Any:
     return dataclasses.replace(batch, pixels=batch.pixels[:, :STEPS])
 
 
+def short_texts(batch: Any) -> Any:
+    """Cut every text in a batch after a few words; leave all else unchanged."""
+    if isinstance(batch, Words):
+        lengths = enumerate(batch.lengths.tolist())
+        return Words.of([batch.codes[: min(length, STEPS), k] for k, length in lengths], CPU)
+    return type(batch)(*map(short_texts, batch)) if hasattr(batch, "_fields") else batch
+
+
 def fake(batch: Any) -> Any:
     """Make a batch of the same shapes and types; call it in fake mode and on the device meta."""
     if isinstance(batch, Tensor):
@@ -157,8 +166,7 @@ def update_without_values(spec: TrainingSpec, task: Task[Any], updates: int = 2)
     """
     generator = torch.Generator().manual_seed(0)
     batch: Any = task.batch(task.epoch(generator, spec.training.batch_size)[0], generator)
-    if isinstance(spec.model, RecurrentModel):
-        batch = short(batch)
+    batch = short(batch) if isinstance(spec.model, RecurrentModel) else short_texts(batch)
     with FakeTensorMode():
         with META:
             batch = fake(batch)

@@ -75,7 +75,7 @@ def test_tiles_of_any_shape_equal_the_reference(
 
 @pytest.mark.parametrize(
     ("cell", "method", "of"),
-    [(cell, method, ("step", "sequence")[k % 2]) for k, (cell, method, _) in enumerate(DEFAULTS)],
+    [(cell, method, ("step", "sequence")[k % 4 // 2]) for k, (cell, method, _) in enumerate(DEFAULTS) if k % 2 == 0],
 )
 def test_median_error_under_autocast_is_no_larger_than_that_of_eager_torch(
     cell: str, method: str, of: str, monkeypatch: pytest.MonkeyPatch
