@@ -45,7 +45,7 @@ class Store:
     def _claimed(self) -> Report:
         spec = resolve({"task": {"name": "permuted_digits"}, "device": "cpu"})
         with self.db.transaction() as session:
-            submission.submit(session, spec, request_digest="")
+            submission.submit(session, spec, memory_bytes=None, request_digest="")
             claim = lifecycle.claim(session, queues=("cpu",), worker_id=BENCH, lease_seconds=60.0)
         assert claim is not None
         return Report(self.db, self._settings, claim.lease, "cpu", threading.Event())

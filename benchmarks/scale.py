@@ -189,7 +189,7 @@ def _ends_of_runs(backend: str, scratch: Path, url: str) -> Number:
     body = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}, "priority": 9}
     with db.transaction() as session:
         for _ in range(OF_ONE_FINGERPRINT):
-            submission.submit(session, resolve(body), request_digest=digest(body))
+            submission.submit(session, resolve(body), memory_bytes=None, request_digest=digest(body))
     took = [_seconds_of_an_end(db) for _ in range(OF_ONE_FINGERPRINT)][-ENDS:]
     db.close()
     milliseconds = [1000 * seconds for seconds in took]

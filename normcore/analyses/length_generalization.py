@@ -54,7 +54,7 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     def conclude() -> Report:
         return Report(rise_findings(scores, trained_length, is_the_figures))
 
-    lengths = sorted(cast(LengthGeneralization, spec.task).lengths)
+    lengths = cast(LengthGeneralization, spec.task).lengths
     pieces: list[Callable[[], Report]] = [*(partial(measure, length) for length in lengths), conclude]
     return Work(pieces, trained.task.checksums, resources.device, trained.model)
 

@@ -106,7 +106,7 @@ class ExperimentSpec(Part):
     @model_validator(mode="after")
     def parts_are_the_tasks(self) -> Self:
         if self.model is None and self.task.model is not None:
-            raise contradiction(f"{self.task.name} needs a model", "model")
+            raise contradiction(f"{self.task.name} needs a model; remove it for the profile's model", "model")
         if self.norm is None and self.task.takes_norm:
             raise contradiction(f"{self.task.name} needs a norm", "norm")
         if self.norm is not None and not self.task.takes_norm:

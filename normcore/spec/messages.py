@@ -60,13 +60,16 @@ ALSO_CALLED = {
     "wn": "weight_norm",
 }
 """Other people's words for our names, in small letters without hyphens and underscores."""
+TRUTHS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
+"""What people write for true and false, in small letters."""
 SHORT = 4  # letters; so short a word is close to too many others, so only one edit is allowed
 LEAST_WORD = 3  # letters of a word that may stand for a name with this word in it
 LONGEST_LINE = 100  # characters of a line to write
 FEW_SEEDS = 20  # most seeds that a message writes out
 MAX_SEEDS = 1000  # seeds of an experiment; a message shows the first of many
 EXAMPLE_SEEDS = [0, 1, 2]
-RANGE = re.compile(r"\d\s*(-|\.\.+|to)\s*\d")  # from a number to a number
+RANGE = re.compile(r"(\d{1,9})\s*(?:[-–—]|\.\.+|…|to)\s*(\d{1,9})")  # with its last number
+PYTHONS_RANGE = re.compile(r"range\(((?:\s*\d{1,9}\s*,?){1,3})\)|(\d{0,9}:\d{1,9}(?::\d{1,9})?)")  # without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,7 @@ def message(error: Any) -> str:
     """Write the message for an error of pydantic's, with what to write instead."""
     kind = error["type"]
     if kind == "literal_error":
-        choices = QUOTED.findall(error["ctx"]["expected"])
-        return f"expected {error['ctx']['expected']}; {suggestion(error['input'], choices)}".rstrip("; ")
+        return f"expected {error['ctx']['expected']}; {suggestion(error['input'], literals(error))}".rstrip("; ")
     if kind == "too_short":
         return f"give {error['ctx']['min_length']:,} or more"
     if kind == "too_long":
@@ -100,6 +102,8 @@ def message(error: Any) -> str:
         bound = error["ctx"][name]
         whole = int(bound) if isinstance(bound, float) and bound.is_integer() else bound
         return f"expected a number {words} {whole}, not {quoted(error['input'])}"
+    if kind == "bool_type" and (truth := TRUTHS.get(str(error["input"]).lower())) is not None:
+        return f"{PLAIN[kind]}; write {line(error['loc'], truth)}"
     if kind == "string_type":
         return _a_text(error)
     if kind in ("list_type", "tuple_type"):
@@ -109,10 +113,17 @@ def message(error: Any) -> str:
     return PLAIN.get(kind, str(error["msg"]))
 
 
+def literals(error: Any) -> list[str]:
+    """Return the texts that a field takes, from pydantic's error that the value is none of them."""
+    return QUOTED.findall(error["ctx"]["expected"])
+
+
 def _a_number(error: Any, *, whole: bool) -> str:
     """Write the message for a value that is not a number as expected. If possible, the message has the number to write:
     the same number without quotes, or 3 instead of 3.0."""
     given, expected = error["input"], "expected a whole number" if whole else "expected a number"
+    if error["loc"][:1] == ("seeds",) and 0 < len(seeds := _range(given)) <= FEW_SEEDS:
+        return f"{expected}, not {quoted(given)}; write {', '.join(map(str, seeds))}"
     try:
         number = float(given) if isinstance(given, str | float) else math.nan
     except ValueError:
@@ -125,7 +136,7 @@ def _a_number(error: Any, *, whole: bool) -> str:
 
 def _a_text(error: Any) -> str:
     given = error["input"]
-    if not isinstance(given, int | float):
+    if not isinstance(given, int | float | None):
         return "expected text"
     return f"expected text; put it in quotes: {line(error['loc'], json.dumps(given))}"
 
@@ -133,7 +144,7 @@ def _a_text(error: Any) -> str:
 def _a_list(error: Any) -> str:
     given, loc = error["input"], error["loc"]
     if loc == ("seeds",):
-        return f"expected a list; write {' or '.join(line(loc, seeds) for seeds in _seeds(given))}"
+        return f"expected a list; {_seeds(loc, given)}"
     if isinstance(given, dict) and given and all(isinstance(value, int | float) for value in given.values()):
         return f"expected a list; write {line(loc, [*given.values()])}"
     if not isinstance(given, str | int | float):
@@ -141,19 +152,33 @@ def _a_list(error: Any) -> str:
     return f"expected a list; write {line(loc, [given])}"
 
 
-def _seeds(given: Any) -> list[list[int]]:
-    """Guess lists of seeds that a value may mean. A number may be a count of seeds or one seed; a text may contain the
-    seeds, or be a range. A value that says nothing gets an example."""
-    whole = isinstance(given, int) and not isinstance(given, bool)
-    if whole and 1 < given <= FEW_SEEDS:
-        return [list(range(given)), [given]]
+def _seeds(loc: Sequence[str | int], given: Any) -> str:
+    """Write the list of seeds that a value may mean. A number may be a count of seeds or one seed; a text may contain
+    the seeds, or be a range. For a value that says nothing there is an example."""
+    number = int(given) if isinstance(given, float) and given.is_integer() else given
+    if type(number) is int and number >= 0:
+        count = [list(range(number))] if 1 < number <= FEW_SEEDS else []
+        return f"write {' or '.join(line(loc, seeds) for seeds in [*count, [number]])}"
+    found = _range(given)
+    if len(found) > FEW_SEEDS:
+        first = ", ".join(map(str, found[:3]))
+        return f'write all {len(found):,} numbers, as "seeds": [{first}, …, {found[-1]}]'
     numbers = [int(digits) for digits in re.findall(r"\d{1,9}", given)] if isinstance(given, str) else []
-    pythons = bool(numbers) and ("range" in given or ":" in given)  # its end is not in the range
-    if pythons or (len(numbers) == 2 and RANGE.search(given)):
-        first, last = (0, *numbers)[-2:] if len(numbers) == 1 else numbers[:2]
-        seeds = range(first, last + (not pythons))
-        return [list(seeds[:MAX_SEEDS]) or numbers[:1]]
-    return [numbers[:FEW_SEEDS] or ([given] if whole and given >= 0 else EXAMPLE_SEEDS)]
+    if found or numbers:
+        return f"write {line(loc, [*found] or numbers[:FEW_SEEDS])}"
+    return f"as {line(loc, EXAMPLE_SEEDS)}"
+
+
+def _range(given: Any) -> Sequence[int]:
+    """Read a range of numbers: ``0-4``, ``0..4`` and ``0 to 4`` have the last number, Python's ``range(5)`` and ``0:5``
+    have not. The result is empty if the value is no range."""
+    text = given.strip() if isinstance(given, str) else ""
+    if ends := RANGE.fullmatch(text):
+        return range(int(ends[1]), int(ends[2]) + 1)
+    if pythons := PYTHONS_RANGE.fullmatch(text):
+        bounds = [int(bound or 0) for bound in re.split("[,:]", pythons[1] or pythons[2])]
+        return range(*bounds) if bounds[2:] != [0] else ()
+    return ()
 
 
 def line(path: Sequence[str | int], value: Any) -> str:

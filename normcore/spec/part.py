@@ -1,9 +1,10 @@
 """Base class of all parts of a spec: immutable, strict, closed to unknown fields."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic_core import PydanticCustomError
 
 NONE = object()
@@ -55,6 +56,23 @@ class Misfit(NamedTuple):
 def contradiction(message: str, *loc: str) -> PydanticCustomError:
     """Make an error about two fields that contradict each other; ``loc`` is the path of the field that is reported."""
     return PydanticCustomError("contradiction", "{message}", {"loc": list(loc), "message": message})
+
+
+def each_once(noun: str, order: Callable[[Any], Any] | None = None) -> AfterValidator:
+    """Make a validator for a list whose order means nothing. It refuses an item that is given twice. It sorts the
+    items, so that their order does not change a fingerprint.
+
+    Args:
+        noun: word for an item, for the message.
+        order: sort key of an item; None for the item itself.
+    """
+
+    def in_one_form(items: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(set(items)) < len(items):
+            raise PydanticCustomError("duplicate", "give every {noun} once", {"noun": noun})
+        return tuple(sorted(items, key=order))
+
+    return AfterValidator(in_one_form)
 
 
 def _is_tag(annotation: Any) -> bool:

@@ -151,7 +151,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         if isinstance(value, self._base):
             return value
         if not isinstance(value, dict | Mapping):  # dict first: asking an abstract class takes longer
-            raise _error("object", f'expected an object, as {{"{self.tag}": "{self._meant(value)}"}}')
+            raise _error("object", self._object_of(value))
         tag = value.get(self.tag)
         if tag is None:
             raise self._unknown(f"it is required; {choose(None, self)}")
@@ -175,12 +175,14 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         where = here or (f"{point.dist.name} {point.dist.version}" if point and point.dist else "a new package")
         return f"{where} has it, but this process has not loaded it; restart the API and the workers"
 
-    def _meant(self, value: Any) -> str:
-        """Return the tag that a text may mean, or the first item of a list; else the tag ``none`` if there is one, else
-        the first tag."""
-        value = value[0] if isinstance(value, list) and value else value
-        value = value.get(self.tag) if isinstance(value, Mapping) else value
-        return next(iter([*nearest(value, self), *(tag for tag in self if tag == "none"), *self]))
+    def _object_of(self, value: Any) -> str:
+        """Say which object to write for a value that is no object. A text may be a tag; the example has the tag
+        ``none`` if there is one, else the first tag."""
+        meant = nearest(value, self)
+        is_unknown = isinstance(value, str) and not meant
+        unknown = f"unknown {quoted(value)}; {loaded_or_choose(value, self)}; " if is_unknown else ""
+        usual = "none" if "none" in self else next(iter(self))
+        return f'{unknown}expected an object, as {{"{self.tag}": "{[*meant, usual][0]}"}}'
 
     def _unknown(self, message: str) -> PydanticCustomError:
         return _error(f"unknown_{self.tag}", message, self.tag)

@@ -1,8 +1,9 @@
 """Resolution of a spec: fill in what is missing from the task's profile, check the spec, and list its errors."""
 
+import json
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -11,28 +12,24 @@ from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.spec.messages import BOUNDS, line, loaded_or_choose, message, nearest, quoted
+from normcore.spec.messages import line, loaded_or_choose, message, quoted
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.plug_ins.blame import blamed, brought
 from normcore.spec.ranges import out_of_range
+from normcore.spec.spelling import is_another_tag
 from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
-from normcore.spec.training import Training
-from normcore.spec.unknown_fields import USUAL_TASK, unknown_field, where_its_name_is, where_the_task_is
+from normcore.spec.training import LinearDecay, Training
+from normcore.spec.unknown_fields import USUAL_TASK, no_object, unknown_field, where_its_name_is, where_the_task_is
+from normcore.spec.wrong_values import example, wrong_value
 
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """All tasks that ``task.name`` of a spec can name, by name."""
 MAX_EVALUATIONS = 100_000  # evaluations of a run
-OBJECTS: Mapping[tuple[str | int, ...], Mapping[str, Any]] = {
-    ("training",): {"max_steps": 1000},
-    ("training", "schedule"): {"start": 500},
-}
-"""Examples of parts that have no tag."""
-NOTHING = ("none", "null", "nil", "off", "no", "false")  # what people write for null
 SHORTEST = f'{{"task": {{"name": "{USUAL_TASK}"}}}}'
 
 
@@ -127,7 +124,12 @@ def _rehearse(spec: ExperimentSpec) -> None:
 
 
 def _follows_from_another(error: SpecError, errors: Sequence[SpecError]) -> bool:
-    """Tell if a list counts as too short only because some of its elements are invalid."""
+    """Tell if an error goes away when another error is mended: a list counts as too short only because some of its
+    elements are invalid. Or a field counts as unknown only because the tag of its part has another name."""
+    if error.loc[:1] == ("labels",) and not isinstance(error.loc[-1], str):  # the name's error writes both in quotes
+        return True
+    if error.type == "unknown_field" and not is_another_tag(error.loc):
+        return any(e.loc[:-1] == error.loc[:-1] and is_another_tag(e.loc) for e in errors)
     return error.type == "too_short" and any(
         len(e.loc) > len(error.loc) and e.loc[: len(error.loc)] == error.loc for e in errors
     )
@@ -169,8 +171,7 @@ def _no_task(written: Mapping[str, Any]) -> SpecError:
     if advice is not None and not _part(written, "task").get("name"):
         return SpecError(("task", "name"), f"it is required; {advice}", "unknown_name")
     if not isinstance(task, Mapping):
-        meant = next(iter([*nearest(task, TASKS), USUAL_TASK]))
-        return SpecError(("task",), f'expected an object, as {{"name": "{meant}"}}', "model_type")
+        return SpecError(("task",), no_object(task, TASKS), "model_type")
     name = task.get("name")
     wrong = "it is required" if name is None else f"unknown {quoted(name)}"
     return SpecError(("task", "name"), f"{wrong}; {loaded_or_choose(name, TASKS)}", "unknown_name")
@@ -268,21 +269,13 @@ def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
         return SpecError(loc, "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
         return SpecError(loc, unknown_field(loc, error["input"], parts_of(written), TASKS), "unknown_field")
-    if loc[-1:] == ("[key]",):
+    if loc[2:] == ("[key]",):  # a label's name; a label can be named [key], too
         return _name_error(error, loc[:-1], written)
-    if error["type"] == "model_type" and loc in OBJECTS:
-        return SpecError(loc, f"{message(error)}; write {line(loc, OBJECTS[loc])}", error["type"])
     if error["type"] == "missing":
-        return SpecError(loc, message(error) + _example(loc, parts_of(written)), error["type"])
+        return SpecError(loc, message(error) + example(loc, parts_of(written)), error["type"])
     given = error["input"]  # the whole part if its tag is unknown
-    several = _several_values(given.get(loc[-1]) if isinstance(given, Mapping) else given, loc, parts_of(written))
-    return SpecError(loc, message(error) + (several or _of_null(error, loc, written)), error["type"])
-
-
-def _example(loc: tuple[str | int, ...], parts: Mapping[tuple[str | int, ...], type[BaseModel]]) -> str:
-    """Write the line of a missing field with the field's example; an empty text if it has no example."""
-    field = parts[loc[:-1]].model_fields.get(str(loc[-1])) if loc[:-1] in parts else None
-    return f", as {line(loc, field.examples[0])}" if field is not None and field.examples else ""
+    value = given.get(loc[-1]) if loc != error["loc"] and isinstance(given, Mapping) else given
+    return SpecError(loc, wrong_value(error, loc, value, parts_of(written)), error["type"])
 
 
 def _name_error(error: Any, loc: tuple[str | int, ...], written: Mapping[str, Any]) -> SpecError:
@@ -290,30 +283,10 @@ def _name_error(error: Any, loc: tuple[str | int, ...], written: Mapping[str, An
     name = error["input"]
     if isinstance(name, str):
         return SpecError(loc, message(error), error["type"])
+    path = (*loc[:-1], json.dumps(name))
     value = _part(written, str(loc[0])).get(name)
-    return SpecError(
-        loc, f"expected text; put the name in quotes: {line((*loc[:-1], str(name)), value)}", error["type"]
-    )
-
-
-def _several_values(value: Any, loc: tuple[str | int, ...], parts: Mapping[tuple[str | int, ...], Any]) -> str:
-    """Write advice on a list of values for a field that takes one value; an empty text for other values."""
-    if not isinstance(value, list) or not value or len(loc) == 1 or loc[0] not in HASHED or loc in parts:
-        return ""
-    axis = line(("grid", ".".join(map(str, loc))), value)
-    return f"; only a sweep tries several values: write {axis} into a file for `normbench sweep`"
-
-
-def _of_null(error: Any, loc: tuple[str | int, ...], written: Mapping[str, Any]) -> str:
-    """Repeat what the field's description says of null, if a number could be null and is out of its bounds, or is a
-    word for nothing."""
-    is_nothing = error["type"] in ("int_type", "float_type") and str(error["input"]).lower() in NOTHING
-    part = parts_of(written).get(loc[:-1]) if error["type"] in BOUNDS or is_nothing else None
-    field = part.model_fields.get(str(loc[-1])) if part else None
-    described = field.description.rstrip(".").split("; ") if field and field.description else []
-    clause = next((f"; {clause}" for clause in described if clause.startswith("null ")), "")
-    can_be_null = field is not None and type(None) in get_args(field.annotation)
-    return clause or ("; null is allowed, without quotes" if is_nothing and can_be_null else "")
+    text = value if isinstance(value, str) else json.dumps(value)
+    return SpecError(path, f"expected text; put the name in quotes: {line(path, text)}", error["type"])
 
 
 def parts_of(written: Mapping[str, Any]) -> Mapping[tuple[str | int, ...], type[BaseModel]]:
@@ -332,6 +305,8 @@ def _classes(written: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...]
     yield ("task",), task
     if issubclass(task, Benchmark):
         yield ("training",), Training
+        if isinstance(_part(written, "training").get("schedule"), Mapping):
+            yield ("training", "schedule"), LinearDecay
     if profile is None:
         return
     model = task.model and _chosen_model(task.model, profile, written)

@@ -1,19 +1,15 @@
 """Advice on unknown fields of a spec: the field that may be meant, and the line to write."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
-from pydantic import BaseModel
-
-from normcore.spec.cells import CELLS
-from normcore.spec.messages import choose, line, nearest, same_name, suggestion
-from normcore.spec.methods import METHODS
-from normcore.spec.optimizers import OPTIMIZERS
+from normcore.spec.messages import line, loaded_or_choose, nearest, quoted, same_name, suggestion
+from normcore.spec.spelling import CALLED_TAG, CHOICES, Path, as_it_is_spelt, as_object, choices_with, in_small_letters
+from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, Parts, refusal
 
 USUAL_TASK = "permuted_digits"
 TAGS = ("method", "name", "cell")
-CALLED_TAG = ("name", "type", "kind", "method")  # what people write for a part's tag
 USUAL_METHOD = "layer_norm"
 OWN_WORDS = ("name", "title", "description", "note", "notes", "comment", "project", "author", "user", "experiment")
 EPOCHS = ("epochs", "num_epochs", "n_epochs", "max_epochs")
@@ -21,16 +17,6 @@ OTHER_COMMANDS = {
     **dict.fromkeys(("grid", "random", "samples"), "it belongs to a sweep; submit the file with `normbench sweep`"),
     **dict.fromkeys(("values", "provenance"), "it belongs to a claim; submit the file with `normbench claim`"),
 }
-CHOICES: Mapping[str, tuple[str, Collection[str]]] = {
-    "norm": ("method", METHODS),
-    "model": ("cell", CELLS),
-    "optimizer": ("name", OPTIMIZERS),
-}
-"""Parts that people write as a single name: the tag of the part, and the known names."""
-OF_A_SWEEP = ("spec",)  # path of the spec in a sweep
-
-Path = tuple[str | int, ...]
-Parts = Mapping[Path, type[BaseModel]]
 
 
 def unknown_field(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -> str:
@@ -74,78 +60,37 @@ def _meant(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -> str:
     other = elsewhere(name, loc[:-1], parts)
     if other is not None:
         return f"it belongs in {'.'.join(map(str, other[:-1]))}; {_as_field(other, value, parts)}"
-    tag, _ = CHOICES.get(str(loc[-2]), ("", ())) if len(loc) > 1 else ("", ())
-    of_another = _of_another_choice(loc, value, known[tag].default) if tag in known else None
+    of_another = next(_of_another_choice(loc, value, parts), None)
     return of_another or suggestion(name, known).strip()
 
 
 def _as_field(path: Path, value: Any, parts: Parts) -> str:
-    """Write the line of a field, with its value as the field takes it: a single name as an object, a name as it is
-    spelt, a number without quotes, and the names of fields in small letters. If the value is no known name, list the
-    known names."""
-    if path[-1] in CHOICES and isinstance(value, str):
+    """Write the line of a field with its value as the field spells it, or say why the field does not take the value. A
+    single name stands for the part with this tag."""
+    if path[-1] in CHOICES and isinstance(value, str | list):
         path = (*path, CHOICES[str(path[-1])][0])
-    known = _choices(path)
-    if known and isinstance(value, str) and not nearest(value, known):
-        return f"write {'.'.join(map(str, path))}, and {choose(value, known)}"
-    return f"write {line(path, as_it_is_spelt(path, _number(path, value, parts)))}"
+    if path in parts and not isinstance(value, Mapping):
+        value = OBJECTS.get(path, value)
+    spelt = as_it_is_spelt(path, value)
+    return refusal(path, spelt, parts) or f"write {line(path, spelt)}"
 
 
-def as_it_is_spelt(path: Sequence[str | int], value: Any) -> Any:
-    """Write a value as the field of this path spells it: the name of a method, a cell or an optimizer, and the names of
-    fields in small letters."""
-    known = _choices(path)
-    if known and isinstance(value, str):
-        return next(iter(nearest(value, known)), value)
-    return value if path[-1] == "labels" else _in_small_letters(value)
-
-
-def _choices(path: Sequence[str | int]) -> Collection[str]:
-    """Return the names that the field of this path can have, if it is the tag of a part; else an empty list."""
-    tag, known = CHOICES.get(str(path[-2]), ("", ())) if len(path) > 1 else ("", ())
-    return known if path[-1] == tag else ()
-
-
-def _number(path: Path, value: Any, parts: Parts) -> Any:
-    """Read a number that stands in quotes, if the field takes a number; return any other value unchanged."""
-    part = parts.get(path[:-1])
-    field = part.model_fields.get(str(path[-1])) if part else None
-    kinds = {field.annotation, *get_args(field.annotation)} & {int, float} if field else set()
-    if not kinds or not isinstance(value, str):
-        return value
-    try:
-        number = float(value)
-    except ValueError:
-        return value
-    return int(number) if int in kinds and number.is_integer() else number
-
-
-def _of_another_choice(loc: Path, value: Any, chosen: str) -> str | None:
-    """Write advice on a field that other choices of its part have, or that is the name of a choice: ``eps`` without a
-    method, or ``layer_norm: {eps: 1e-3}``. None if it is neither.
-
-    Args:
-        chosen: the choice that the spec has.
-    """
-    tag, known = CHOICES[str(loc[-2])]
-    named = same_name(str(loc[-1]), known)
-    if named is not None:
-        return f"write {line(loc[:-1], {tag: named, **(value if isinstance(value, Mapping) else {})})}"
-    kinds = known.items() if isinstance(known, Mapping) else ()
-    fields = {other: same_name(str(loc[-1]), kind.model_fields) for other, kind in kinds}
-    having = [other for other, field in fields.items() if field is not None]
-    if not having:
-        return None
-    usual = USUAL_METHOD if USUAL_METHOD in having else having[0]
-    example = line(loc[:-1], {tag: usual, str(fields[usual]): value})
-    return f"{chosen}, the {tag} here, does not have it; {', '.join(having)} have it: write {example}, or remove it"
-
-
-def _in_small_letters(value: Any) -> Any:
-    """Write the names of an object's fields in small letters, also in objects inside it."""
-    if not isinstance(value, Mapping):
-        return value
-    return {name.lower() if isinstance(name, str) else name: _in_small_letters(part) for name, part in value.items()}
+def _of_another_choice(loc: Path, value: Any, parts: Parts) -> Iterator[str]:
+    """Yield advice on a field that other choices of a part have, or that is the name of a choice: ``eps`` without a
+    method, or ``layer_norm: {eps: 1e-3}``. The field stands in the part, or at the top level."""
+    for path, part in parts.items():
+        tag, known = CHOICES.get(str(path[-1]), ("", ())) if path else ("", ())
+        if tag not in part.model_fields or (len(loc) > 1 and path != loc[:-1]):
+            continue
+        named = same_name(str(loc[-1]), known)
+        if named is not None:
+            yield f"write {line(path, as_object(path, [{named: value}]))}"
+        having = choices_with(str(path[-1]), str(loc[-1]))
+        if having:
+            usual = USUAL_METHOD if USUAL_METHOD in having else next(iter(having))
+            example = line(path, {tag: usual, having[usual]: value})
+            chosen = f"{part.model_fields[tag].default}, the {tag} here, does not have it"
+            yield f"{chosen}; {', '.join(having)} have it: write {example}, or remove it"
 
 
 def without_space(part: Path, key: str) -> str:
@@ -184,11 +129,11 @@ def where_the_task_is(written: Mapping[str, Any], tasks: Iterable[str]) -> str:
         if key == "task.name":
             return f"a spec has no dotted names; write {_task(value, tasks)}"
         if nearest(key, ("task",)) and isinstance(value, Mapping):
-            return f"did you mean 'task' by '{key}'? write {line(('task',), _in_small_letters(value))}"
+            return f"did you mean 'task' by '{key}'? write {line(('task',), in_small_letters(value))}"
         if nearest(key, ("task",)):
-            several = " (one task for each experiment)" if isinstance(value, list) else ""
-            return f"did you mean 'task' by '{key}'? write {_task(value, tasks)}{several}"
-    return f"add {line(('task', 'name'), USUAL_TASK)}"
+            return f"did you mean 'task' by '{key}'? write {_task(value, tasks)}{_of_several(value)}"
+    as_key = _with_name_as_key(written, tasks)
+    return f"write {as_key}" if as_key else f"add {line(('task', 'name'), USUAL_TASK)}"
 
 
 def where_its_name_is(task: Any, tasks: Iterable[str]) -> str | None:
@@ -200,6 +145,32 @@ def where_its_name_is(task: Any, tasks: Iterable[str]) -> str | None:
             return f"put a space after the colon; write {_task(key.partition(':')[2], tasks)}"
         if isinstance(key, str) and (same_name(key, ("name",)) or key.lower() in ("type", "kind", "task")):
             return f"did you mean 'name' by '{key}'? write {_task(value, tasks)}"
+    as_key = _with_name_as_key(task, tasks) if isinstance(task, Mapping) else None
+    return as_key and f"write {as_key}"
+
+
+def no_object(task: Any, tasks: Iterable[str]) -> str:
+    """Write the message for a ``task`` that is a name or a list, or another value that is no object."""
+    first = task[0] if isinstance(task, list) and task else task
+    meant = next(iter(nearest(first, tasks)), None)
+    fields = as_object(("task",), task) if isinstance(task, list) else None
+    unknown = isinstance(task, str) and meant is None
+    told = f"unknown {quoted(task)}; {loaded_or_choose(task, tasks)}; " if unknown else ""
+    if fields and "name" in fields:
+        return f"expected an object, as {json.dumps(fields)}"
+    return f"{told}expected an object, as {json.dumps({'name': meant or USUAL_TASK})}{_of_several(task)}"
+
+
+def _of_several(tasks: Any) -> str:
+    return " (one task for each experiment)" if isinstance(tasks, list) else ""
+
+
+def _with_name_as_key(fields: Mapping[Any, Any], tasks: Iterable[str]) -> str | None:
+    """Write the task whose name is a key: ``permuted_digits: {profile: smoke}``; None if no key is a task's name."""
+    for key, value in fields.items():
+        name = same_name(key, tasks) if isinstance(key, str) else None
+        if name is not None:
+            return line(("task",), {"name": name, **(value if isinstance(value, Mapping) else {})})
     return None
 
 

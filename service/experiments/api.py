@@ -1,15 +1,13 @@
 """Submission of experiments, for the API and the pages: a plan without storing, or storing."""
 
-from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from normcore.spec import ExperimentSpec, digest
-from service.experiments import fused_kernels, planning, schemas, submission, validation
+from service.experiments import fused_kernels, memory, planning, schemas, submission, validation
 from service.http.dependencies import Parts
 from service.queue import Notification
 
@@ -36,22 +34,33 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
         Invalid: fields are wrong, or something that the spec asks for is missing.
         Conflict: the key was used with another spec.
     """
-    spec, request_digest = await run_in_threadpool(_accepted, written, parts.settings.datasets_dir)
-    experiment, is_new = await _stored(parts, spec, request_digest, idempotency_key)
+    accepted = await run_in_threadpool(_accepted, parts, written, idempotency_key)
+    experiment, is_new = await _stored(parts, accepted, idempotency_key)
     if is_new:
-        needs_fused = fused_kernels.needed_by(spec)
-        parts.notifier.notify(Notification.of(run.id, spec.device, needs_fused=needs_fused) for run in experiment.runs)
+        device, needs_fused = accepted.spec.device, fused_kernels.needed_by(accepted.spec)
+        parts.notifier.notify(Notification.of(run.id, device, needs_fused=needs_fused) for run in experiment.runs)
     return experiment, is_new
 
 
-def _accepted(written: Any, datasets_dir: Path | None) -> tuple[ExperimentSpec, str]:
-    """Resolve a spec, and digest the request."""
-    return validation.accepted(written, datasets_dir), digest(written)
+class _Accepted(NamedTuple):
+    """A spec that is to be stored, the least memory of its runs, and the digest of the request."""
+
+    spec: ExperimentSpec
+    memory_bytes: int | None
+    request_digest: str
 
 
-async def _stored(
-    parts: Parts, spec: ExperimentSpec, request_digest: str, idempotency_key: str | None
-) -> tuple[schemas.ExperimentOut, bool]:
+def _accepted(parts: Parts, written: Any, idempotency_key: str | None) -> _Accepted:
+    """Resolve and check a spec before its transaction, because nobody else can write to SQLite during the
+    transaction."""
+    spec, request_digest = validation.accepted(written, parts.settings.datasets_dir), digest(written)
+    with parts.db.snapshot() as session:
+        if submission.accepted_before(session, request_digest, idempotency_key) is None:
+            validation.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
+    return _Accepted(spec, memory.needed_by(spec), request_digest)
+
+
+async def _stored(parts: Parts, accepted: _Accepted, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:
     """Store the experiment. If two requests use one new key at the same time, the later request gets the experiment of
     the earlier request.
     """
@@ -59,10 +68,10 @@ async def _stored(
     def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
         return submission.submit(
             session,
-            spec,
-            request_digest=request_digest,
+            accepted.spec,
+            memory_bytes=accepted.memory_bytes,
+            request_digest=accepted.request_digest,
             idempotency_key=idempotency_key,
-            check=partial(validation.check_at_hand, session, spec, parts.settings.heartbeat_seconds),
         )
 
     try:

@@ -1,6 +1,6 @@
 """Store a submitted spec: an experiment, with one queued run for each seed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import insert
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from normcore.problem import problem_of
 from normcore.spec import ExperimentSpec, TrainingSpec
 from service.db import epoch_now, rows_of, utc_now
-from service.experiments import fused_kernels, memory
+from service.experiments import fused_kernels
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
 from service.experiments.turns import Line, Turns
@@ -25,15 +25,14 @@ def submit(
     session: Session,
     spec: ExperimentSpec,
     *,
+    memory_bytes: int | None,
     request_digest: str,
     idempotency_key: str | None = None,
-    check: Callable[[], None] = lambda: None,
 ) -> tuple[ExperimentOut, bool]:
     """Store an experiment with one queued run for each seed.
 
     Args:
-        check: function that raises if something that the spec asks for is missing now. It is not called for an
-            experiment that was stored before.
+        memory_bytes: least memory of a run, see ``memory.needed_by``. Compute it before the transaction.
 
     Returns:
         The experiment as the API shows it, and whether it is new. The same key with the same request returns the first
@@ -42,21 +41,30 @@ def submit(
     Raises:
         Conflict: the key was used with another request.
     """
-    known = stored_before(session, Experiment, idempotency_key, request_digest, "experiment")
+    known = accepted_before(session, request_digest, idempotency_key)
     if known is not None:
         return experiment_out(known), False
-    check()
 
     row = experiment_row(spec, request_digest=request_digest, idempotency_key=idempotency_key)
-    runs = store(session, [New(row, spec)])
+    runs = store(session, [New(row, spec, memory_bytes)])
     return submitted_out(row, runs), True
 
 
+def accepted_before(session: Session, request_digest: str, idempotency_key: str | None) -> Experiment | None:
+    """Find the experiment that an earlier request with the same key has stored.
+
+    Raises:
+        Conflict: the key was used with another request.
+    """
+    return stored_before(session, Experiment, idempotency_key, request_digest, "experiment")
+
+
 class New(NamedTuple):
-    """An experiment that is not stored yet."""
+    """An experiment that is not stored yet, and the least memory of its runs, see ``memory.needed_by``."""
 
     row: dict[str, Any]
     spec: ExperimentSpec
+    memory_bytes: int | None
 
 
 def experiment_row(
@@ -81,9 +89,8 @@ def store(session: Session, experiments: Sequence[New]) -> list[dict[str, Any]]:
         The rows of the runs, in the order in which the runs take turns.
     """
     turns = Turns(session, experiments[0].spec.priority)
-    needed = {new.row["id"]: memory.needed_by(new.spec) for new in experiments}
     runs = [
-        _queued_run(new, new.spec.seeds[k], turns, needed[new.row["id"]])
+        _queued_run(new, new.spec.seeds[k], turns)
         for k in range(max(len(new.spec.seeds) for new in experiments))
         for new in experiments
         if k < len(new.spec.seeds)
@@ -119,7 +126,7 @@ def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
     }
 
 
-def _queued_run(new: New, seed: int, turns: Turns, memory_bytes: int | None) -> dict[str, Any]:
+def _queued_run(new: New, seed: int, turns: Turns) -> dict[str, Any]:
     spec, needs_fused = new.spec, fused_kernels.needed_by(new.spec)
     return {
         "id": new_id("run"),
@@ -128,7 +135,7 @@ def _queued_run(new: New, seed: int, turns: Turns, memory_bytes: int | None) -> 
         "turn": turns.next(Line(spec.device, needs_fused)),
         "queue": spec.device,
         "needs_fused": needs_fused,
-        "memory_bytes": memory_bytes,
+        "memory_bytes": new.memory_bytes,
         "priority": spec.priority,
         "max_steps": spec.max_steps,
         "state": "queued",

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, parse
 from normcore.spec.tasks import BENCHMARKS
+from service.experiments import memory
 from service.experiments.lifecycle import WAITING
 from service.experiments.submission import New, experiment_row, store
 from service.experiments.tables import Experiment, Run
@@ -106,7 +107,8 @@ def _add_seed(session: Session, sweep: Sweep, cells: Cells) -> list[Notification
             cell.reused = [*cell.reused, run.run_id]
             sweep.reused_runs += 1
         else:
-            new.append(New(experiment_row(spec, request_digest=sweep.request_digest, sweep_id=sweep.id), spec))
+            row = experiment_row(spec, request_digest=sweep.request_digest, sweep_id=sweep.id)
+            new.append(New(row, spec, memory.needed_by(spec)))
     return [notification(run) for run in store(session, new)] if new else []
 
 

@@ -5,17 +5,22 @@ from itertools import islice
 from typing import Any
 
 from normcore.spec import TrainingSpec
-from normcore.spec.messages import line
+from normcore.spec.messages import choose, line, nearest, quoted
 from normcore.spec.resolve import parts_of
-from normcore.spec.unknown_fields import OF_A_SWEEP, USUAL_TASK, elsewhere
+from normcore.spec.spelling import CHOICES, as_it_is_spelt, choices, choices_with, is_another_tag
+from normcore.spec.unknown_fields import USUAL_TASK, elsewhere
+from normcore.spec.wrong_values import OF_A_SWEEP
 from service.sweeps.distribution import Distribution
 
 TAGS = ("task.name", "model.cell", "norm.method")  # fields that choose which other fields there are
+TAG_OF = {"task": "name", **{part: tag for part, (tag, _) in CHOICES.items()}}  # of parts written as a single name
 MAX_TRIED = 20  # values of each tag that are tried, and fields of an object that are named
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "grid": {"norm.method": ["none", "layer_norm"]},
     "random": {"training.optimizer.lr": {"log_uniform": [1e-4, 1e-2]}},
 }
+BOUNDS: Mapping[str, Sequence[float]] = {"log_uniform": [1e-4, 1e-2], "uniform": [1e-4, 1e-2], "int_uniform": [1, 10]}
+"""Example of each range."""
 
 
 def where_the_spec_is(body: Mapping[str, Any]) -> str:
@@ -43,10 +48,36 @@ def no_distribution(body: Mapping[str, Any], name: str, value: Any) -> str:
     return f"expected one of {', '.join(names)}; write {line(('random', path), _distribution(value))}"
 
 
+def meant_axis(body: Mapping[str, Any], axis: str, path: str, values: Any) -> str | None:
+    """Write advice for a field of the grid, or of the random fields, that has another name; None if the name is right
+    or stands for no field.
+
+    Args:
+        values: values of the field, or its distribution. Names stand for the parts that have them as tags.
+    """
+    items = values if isinstance(values, list) else []
+    meant = path_of(body, path)
+    tag = TAG_OF.get(meant.rpartition(".")[2]) if meant else None
+    if items and tag and all(isinstance(value, str) for value in items):
+        meant = f"{meant}.{tag}"
+    if meant is None or meant == path:
+        return None
+    steps = meant.split(".")
+    known, spelt = choices(steps), as_it_is_spelt(steps, values)
+    unknown = [value for value in spelt if not (isinstance(value, str) and value in known)] if known and items else []
+    if unknown:
+        return f"unknown {quoted(unknown[0])} in {meant}; {choose(unknown[0], known)}"
+    return f"write the whole name of the field: {line((axis, meant), spelt if items else values)}"
+
+
 def path_of(body: Mapping[str, Any], path: str) -> str | None:
     """Find the dotted name of the field that ``path`` may mean, as ``training.optimizer.lr`` for ``lr``; None if no
     field has such a name."""
     *above, name = path.split(".")
+    if is_another_tag(path.split(".")):
+        return ".".join([*above, CHOICES[above[-1]][0]])
+    if above and choices_with(above[-1], name):
+        return path
     for spec in _specs(body):
         parts = parts_of(spec)
         if tuple(above) in parts and name in parts[tuple(above)].model_fields:
@@ -54,7 +85,32 @@ def path_of(body: Mapping[str, Any], path: str) -> str | None:
         found = elsewhere(name, tuple(above), parts)
         if found is not None:
             return ".".join(map(str, found))
-    return None
+    having = ((part, choices_with(str(part[-1]), name)) for part in parts_of(mapping(body.get("spec"))) if part)
+    return next((".".join([*map(str, part), *list(names.values())[:1]]) for part, names in having if names), None)
+
+
+def bounds(distribution: str, value: Any) -> Any:
+    """Write what a distribution takes: an object of two numbers as a range, and an example for a value that is no list.
+    A single value of a choice is a choice of one."""
+    if isinstance(value, Mapping) and value:
+        value = [*value.values()]
+        return sorted(value) if distribution in BOUNDS and _are_numbers(value) else value
+    return value if isinstance(value, list) else BOUNDS.get(distribution, [value])
+
+
+def named_distribution(value: Any) -> Mapping[str, Any] | None:
+    """Write a distribution whose name is a value: ``{type: uniform, low: 0, high: 1}``; None if the value is not so."""
+    values = [*mapping(value).values()]
+    named = [name for text in values for name in nearest(text, Distribution.model_fields)]
+    numbers = [number for number in values if not isinstance(number, str)]
+    if len(named) != 1 or not _are_numbers(numbers):
+        return None
+    return {named[0]: sorted(numbers)}
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Tell if there are two values, both of them numbers."""
+    return len(values) == 2 and all(type(value) in (int, float) for value in values)
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -90,11 +146,10 @@ def _fields(body: Mapping[str, Any], axis: str, path: Sequence[str], value: Any)
 def _distribution(value: Any) -> Any:
     """Guess the distribution that a value may mean: two numbers are a range, another list is a choice."""
     if isinstance(value, Mapping) and set(value) & set(Distribution.model_fields):
-        return value
+        return {name: bounds(name, inner) for name, inner in value.items()}
     if not isinstance(value, list) or not value:
         return EXAMPLES["random"]["training.optimizer.lr"]
-    are_numbers = len(value) == 2 and all(type(bound) in (int, float) for bound in value)
-    if not are_numbers or not value[0] < value[1]:
+    if not _are_numbers(value) or not value[0] < value[1]:
         return {"choice": value}
     if all(type(bound) is int for bound in value):
         return {"int_uniform": value}

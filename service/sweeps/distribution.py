@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+MAX_CHOICES = 1_000  # as many as a sweep may have cells
 Range = Annotated[list[float], Field(min_length=2, max_length=2)]
 PositiveRange = Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)]
 IntRange = Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -26,7 +27,9 @@ class Distribution(Written):
     log_uniform: PositiveRange | None = Field(None, description="Numbers whose logarithm is uniform: [least, most].")
     uniform: Range | None = Field(None, description="Uniform numbers: [least, most].")
     int_uniform: IntRange | None = Field(None, description="Whole numbers, all equally likely: [least, most].")
-    choice: list[Any] | None = Field(None, min_length=1, description="One of these values, all equally likely.")
+    choice: list[Any] | None = Field(
+        None, min_length=1, max_length=MAX_CHOICES, description="One of these values, all equally likely."
+    )
 
     @model_validator(mode="after")
     def is_one(self) -> Self:

@@ -26,11 +26,13 @@ Values = Mapping[str, Any]  # by dotted path
 
 
 class Cell(NamedTuple):
-    """A combination of values, and the spec with these values."""
+    """A combination of values, the spec with these values, and the least memory of its runs (see
+    ``memory.needed_by``)."""
 
     values: Values
     spec: ExperimentSpec
     fingerprint: str
+    memory_bytes: int | None
 
 
 def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
@@ -44,7 +46,7 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
     for values in all_values:
         try:
             spec = validation.accepted(spec_of(written, values), datasets_dir)
-            found.append(Cell(values, spec, spec.fingerprint()))
+            found.append(Cell(values, spec, spec.fingerprint(), memory.needed_by(spec)))
         except Invalid as refusal:
             refused.append(Refused(values, refusal.errors))
             if len(refusal.errors) > MAX_OF_ONE or sum(len(cell.errors) for cell in refused) > MAX_ERRORS:

@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field, ValidationError
 from normcore.spec import SpecError
 from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED
-from normcore.spec.messages import choose, line, message, same_name
+from normcore.spec.messages import choose, line, message, nearest, same_name
 from normcore.spec.resolve import TASKS, parts_of
-from normcore.spec.unknown_fields import OF_A_SWEEP, as_it_is_spelt, unknown_field
+from normcore.spec.unknown_fields import unknown_field
+from normcore.spec.wrong_values import OF_A_SWEEP
 from service.errors import Invalid
 from service.http.bodies import A_SWEEP
 from service.http.openapi import WrittenSpec
@@ -98,8 +99,8 @@ def _error(error: Any, body: Any) -> SpecError:
     loc = tuple(error["loc"])
     if error["type"] == "model_type" and not loc:
         return SpecError(loc, A_SWEEP, "model_type")
-    if loc[-1:] == ("[key]",) or error["type"] == "invalid_key":
-        return SpecError(tuple(step for step in loc if step != "[key]"), NO_FIELD, "key")
+    if error["type"] == "invalid_key" or (loc[2:] == ("[key]",) and error["type"] != "extra_forbidden"):
+        return SpecError(loc[:2], NO_FIELD, "key")
     if loc == OF_A_SWEEP:
         is_missing = error["type"] == "missing" or error["input"] is None
         wrong = "it is required" if is_missing else "expected an object"
@@ -122,8 +123,16 @@ def _error_of_axis(error: Any, loc: tuple[Any, ...], body: Any) -> SpecError:
         return SpecError(loc[:2], nested, "dotted_name")
     if kind in ("model_type", "model_attributes_type"):
         return SpecError(loc, advice.no_distribution(body, loc[1], error["input"]), kind)
+    named = advice.named_distribution(body[axis][loc[1]]) if axis == "random" else None
+    if named is not None:
+        wrong = f"a distribution is an object of its name and its range; write {line(loc[:2], named)}"
+        return SpecError(loc[:2], wrong, "unknown_field")
     if kind == "extra_forbidden":
-        return SpecError(loc, unknown_field(loc, error["input"], {loc[:-1]: Distribution}, TASKS), "unknown_field")
+        close = nearest(loc[-1], Distribution.model_fields)
+        given = advice.bounds(close[0], error["input"]) if close else error["input"]
+        return SpecError(loc, unknown_field(loc, given, {loc[:-1]: Distribution}, TASKS), "unknown_field")
+    if kind == "list_type" and axis == "random":
+        return SpecError(loc, f"expected a list; write {line(loc, advice.bounds(loc[-1], error['input']))}", kind)
     return SpecError(loc, message(error), kind)
 
 
@@ -154,12 +163,11 @@ def _wrong_path(axis: str, path: str, written: WrittenSweep) -> str | None:
     shared = "seeds" if part == "seed" else same_name(part, OF_ALL_CELLS)
     if shared is not None:
         return f"{shared} are the same for all cells; write them into the sweep's spec"
+    values = written.grid[path] if axis == "grid" else written.random[path].model_dump(exclude_none=True)
+    meant = advice.meant_axis({"spec": written.spec, "grid": written.grid}, axis, path, values)
+    if meant is not None:
+        return meant
     if part not in HASHED:
-        meant = advice.path_of({"spec": written.spec, "grid": written.grid}, path)
-        if meant is not None and meant.partition(".")[0] in HASHED:
-            values = written.complete[axis][path]
-            spelt = [as_it_is_spelt(meant.split("."), value) for value in values] if axis == "grid" else values
-            return f"write the whole name of the field: {line((axis, meant), spelt)}"
         return f"this is not a field that a result depends on; {choose(part, HASHED)}, as norm.eps"
     return None if all(fields) else "a field's name is empty; write it as norm.eps"
 

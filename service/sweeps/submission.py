@@ -108,7 +108,8 @@ def _store(
 def _new(plan: CellPlan, sweep_id: str, request_digest: str) -> New:
     whole = plan.cell.spec
     spec = whole.model_copy(update={"seeds": list(plan.seeds)}) if plan.reused else whole
-    return New(experiment_row(spec, request_digest=request_digest, sweep_id=sweep_id), spec)
+    row = experiment_row(spec, request_digest=request_digest, sweep_id=sweep_id)
+    return New(row, spec, plan.cell.memory_bytes)
 
 
 def _cell_row(sweep_id: str, number: int, plan: CellPlan, new: dict[str, New]) -> dict[str, Any]:

@@ -331,7 +331,7 @@ def test_the_same_spec_submitted_again_joins_the_entry(old: Database) -> None:
     migrate(old)
     written = {**WRITTEN["digits"], "seeds": [7]}
     with old.transaction() as session:
-        again, _ = submission.submit(session, resolve(written), request_digest=digest(written))
+        again, _ = submission.submit(session, resolve(written), memory_bytes=None, request_digest=digest(written))
         assert again.runs
     finished(old, claimed(old).lease, value=0.7)
     entry = entries(old)[again.fingerprint]

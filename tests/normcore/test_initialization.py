@@ -77,6 +77,17 @@ def test_identity_can_be_in_any_blocks(cell: str, gates: str, identity: str) -> 
     torch.testing.assert_close(others.T @ others, torch.eye(6), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_identity_in_no_block_is_orthogonal(cell: str) -> None:
+    """A spec that asks for the identity in no block is refused as pointless."""
+    torch.manual_seed(0)
+    identity = recurrent(cell, 3, 6, recurrent_init="identity", identity_gates=())
+    torch.manual_seed(0)
+    orthogonal = recurrent(cell, 3, 6, recurrent_init="orthogonal")
+    for ours, expected in zip(identity.parameters(), orthogonal.parameters(), strict=True):
+        assert torch.equal(ours, expected)
+
+
 @pytest.mark.parametrize("cell", CANDIDATE)
 def test_uniform_weights_equal_torch_except_the_bias_of_the_forget_gate(cell: str) -> None:
     torch.manual_seed(0)

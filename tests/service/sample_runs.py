@@ -12,7 +12,7 @@ from normcore.events import Analysed, Finding, Measured, Outcome, Result, Starte
 from normcore.spec import TASKS, digest, resolve
 from service import results
 from service.db import Database
-from service.experiments import lifecycle, submission
+from service.experiments import lifecycle, memory, submission
 from service.experiments.lifecycle import ClaimedRun, Lease
 from service.experiments.machines import Start
 from service.experiments.schemas import ExperimentOut
@@ -36,10 +36,17 @@ def written(method: str = "layer_norm", seeds: Sequence[int] = (0,), **parts: An
 def submitted(db: Database, *args: Any, **parts: Any) -> ExperimentOut:
     """Store an experiment with its queued runs."""
     body = written(*args, **parts)
+    experiment = _stored(db, body)
+    assert len(experiment.runs) == len(body["seeds"])
+    return experiment
+
+
+def _stored(db: Database, body: Mapping[str, Any]) -> ExperimentOut:
+    """Store a spec as a user wrote it."""
+    spec = resolve(body)
+    memory_bytes = memory.needed_by(spec)
     with db.transaction() as session:
-        experiment, _ = submission.submit(session, resolve(body), request_digest=digest(body))
-        assert len(experiment.runs) == len(body["seeds"])
-        return experiment
+        return submission.submit(session, spec, memory_bytes=memory_bytes, request_digest=digest(body))[0]
 
 
 def claimed(db: Database, *, worker_id: str = "wrk_1", lease_seconds: float = LEASE_SECONDS) -> ClaimedRun:
@@ -112,8 +119,7 @@ def submitted_result(db: Database, method: str = "layer_norm", values: Sequence[
 
 def submitted_analysis(db: Database, spec: Mapping[str, Any]) -> ExperimentOut:
     """Store an analysis with its queued run."""
-    with db.transaction() as session:
-        return submission.submit(session, resolve(spec), request_digest=digest(spec))[0]
+    return _stored(db, spec)
 
 
 def analysed(db: Database, spec: Mapping[str, Any], *findings: Finding, code: Mapping[str, Any] | None = None) -> str:

@@ -40,7 +40,7 @@ def claimed(db: Database) -> ClaimedRun:
     spec = resolve({"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}})
     with db.transaction() as session:
         registration.heartbeat(session, WORKER)
-        submission.submit(session, spec, request_digest="")
+        submission.submit(session, spec, memory_bytes=None, request_digest="")
         claim = lifecycle.claim(session, queues=WORKER.queues, worker_id=WORKER.id, lease_seconds=60)
     assert claim
     return claim

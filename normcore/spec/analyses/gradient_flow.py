@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, cast
 
-from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from normcore.spec.analyses.analysis import FLOAT64, ONE_LAYER, RBN, Analysis, Memory
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import each_once
 from normcore.spec.task import Need, Profile
 
 PIXELS: Mapping[str, int] = {"digits": 64, "mnist": 784}  # of an image, one a step
@@ -52,19 +52,12 @@ class GradientFlow(Analysis):
     name: Literal["gradient_flow"] = "gradient_flow"
     images: Literal["digits", "mnist"] = Field("digits", description="One pixel a step, from top left to bottom right.")
     cases: int = Field(100, ge=2, le=1000, description="Number of images, in one batch.")
-    gains: tuple[Gain, ...] = Field(
+    gains: Annotated[tuple[Gain, ...], each_once("gain")] = Field(
         (),
         strict=False,
         max_length=100,
         description="Initial gains to measure, for methods with gain_init; empty for the norm's own gain.",
     )
-
-    @field_validator("gains")
-    @classmethod
-    def gains_differ(cls, gains: tuple[float, ...]) -> tuple[float, ...]:
-        if len(set(gains)) < len(gains):
-            raise PydanticCustomError("duplicate", "give every gain once")
-        return gains
 
     def needs(self) -> tuple[Need, ...]:
         return (Need(self.images, "images"),)

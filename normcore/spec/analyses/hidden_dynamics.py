@@ -1,6 +1,6 @@
 """Hidden dynamics."""
 
-from typing import ClassVar, Literal, cast
+from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import Field, PositiveFloat
 
@@ -8,6 +8,7 @@ from normcore.spec.analyses.analysis import FLOAT32, FLOAT64, LN, ONE_LAYER, Ana
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import each_once
 
 STEPS, CASES = 20, 100
 
@@ -26,7 +27,7 @@ class HiddenDynamics(Analysis):
     )
 
     name: Literal["hidden_dynamics"] = "hidden_dynamics"
-    weight_scales: tuple[PositiveFloat, ...] = Field(
+    weight_scales: Annotated[tuple[PositiveFloat, ...], each_once("scale")] = Field(
         (0.5, 1.0, 1.5, 2.0),
         strict=False,
         min_length=1,

@@ -7,6 +7,7 @@ from pydantic import Field
 from normcore.spec.analyses.analysis import INT64, RBN, Memory, TrainedAnalysis
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
+from normcore.spec.part import each_once
 from normcore.spec.task import Profile
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.tasks.char_lm import CharLM
@@ -28,7 +29,7 @@ class LengthGeneralization(TrainedAnalysis):
     }
 
     name: Literal["length_generalization"] = "length_generalization"
-    lengths: tuple[Annotated[int, Field(ge=2, le=1_000_000)], ...] = Field(
+    lengths: Annotated[tuple[Annotated[int, Field(ge=2, le=1_000_000)], ...], each_once("length")] = Field(
         (100, 300, 500, 1000),
         strict=False,
         min_length=1,

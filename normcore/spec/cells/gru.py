@@ -8,10 +8,11 @@ h_t = \sigma(z) \odot h_{t-1} + (1 - \sigma(z)) \odot n$$
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from normcore.spec.models.model import Place
-from normcore.spec.models.recurrent import RecurrentModel, each_once
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import each_once
 
 
 class GRU(RecurrentModel):
@@ -22,7 +23,7 @@ class GRU(RecurrentModel):
     gates: ClassVar[int | None] = 3
 
     cell: Literal["gru"] = "gru"
-    identity_gates: Annotated[tuple[Literal["r", "z", "n"], ...], AfterValidator(each_once)] = Field(
+    identity_gates: Annotated[tuple[Literal["r", "z", "n"], ...], each_once("gate", "rzn".index)] = Field(
         ("n",),
         strict=False,
         max_length=3,

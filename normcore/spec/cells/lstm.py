@@ -7,10 +7,11 @@ $$c_t = \sigma(f) \odot c_{t-1} + \sigma(i) \odot \tanh(g) \qquad h_t = \sigma(o
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from normcore.spec.models.model import Place
-from normcore.spec.models.recurrent import RecurrentModel, each_once
+from normcore.spec.models.recurrent import RecurrentModel
+from normcore.spec.part import each_once
 
 
 class LSTM(RecurrentModel):
@@ -22,7 +23,7 @@ class LSTM(RecurrentModel):
 
     cell: Literal["lstm"] = "lstm"
     forget_bias: float = Field(1.0, description="Initial bias of the forget gate (the RBN authors' code: 1).")
-    identity_gates: Annotated[tuple[Literal["i", "f", "g", "o"], ...], AfterValidator(each_once)] = Field(
+    identity_gates: Annotated[tuple[Literal["i", "f", "g", "o"], ...], each_once("gate", "ifgo".index)] = Field(
         ("g",),
         strict=False,
         max_length=4,

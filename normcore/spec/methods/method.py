@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, PositiveFloat
 from pydantic_core import PydanticCustomError
 
 from normcore.spec.models.model import PLACES, Model, Place
-from normcore.spec.part import Misfit, Part
+from normcore.spec.part import Misfit, Part, each_once
 
 SINGLE = (
     "in {} it would standardize single numbers, and the result would always be 0; use larger layers, or larger groups"
@@ -106,12 +106,10 @@ def _listed(places: frozenset[Place]) -> str:
 def _whole(sites: tuple[Place, ...]) -> tuple[Place, ...]:
     if "sum" in sites and {"input", "recurrent"} & set(sites):
         raise PydanticCustomError("contradiction", "sum is input and recurrent together; use sum alone, or the others")
-    if len(set(sites)) < len(sites):
-        raise PydanticCustomError("duplicate", "give every site once")
-    return tuple(sorted(sites, key=PLACES.index))  # the order means nothing and must not change a fingerprint
+    return sites
 
 
-Sites = Annotated[tuple[Place, ...], AfterValidator(_whole)]
+Sites = Annotated[tuple[Place, ...], AfterValidator(_whole), each_once("site", PLACES.index)]
 
 
 class SiteMethod(Method):

@@ -4,17 +4,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field
-from pydantic_core import PydanticCustomError
 
 from normcore.spec.models.model import Cost, Model
 from normcore.spec.part import Misfit
-
-
-def each_once(gates: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse a gate that is given twice, and sort the gates: their order must not change a fingerprint."""
-    if len(set(gates)) < len(gates):
-        raise PydanticCustomError("duplicate", "give every gate once")
-    return tuple(sorted(gates))
 
 
 class RecurrentModel(Model):
@@ -77,12 +69,13 @@ class RecurrentModel(Model):
         return self
 
     def pointless(self, norm: Any) -> Misfit | None:
-        changed = self.model_dump(include={"identity_gates"}, exclude_defaults=True)  # empty if the cell has no gates
-        if self.recurrent_init == "identity" or not changed:
+        gates = self.model_dump(include={"identity_gates"}, exclude_defaults=True).get("identity_gates")
+        if gates is None or (gates and self.recurrent_init == "identity"):
             return None
-        return Misfit(
-            "identity_gates", 'it changes nothing; write "recurrent_init": "identity" beside it, or remove it'
-        )
+        wrong = 'it changes nothing; write "recurrent_init": "identity" beside it, or remove it'
+        if self.recurrent_init == "identity":
+            wrong = 'no gate starts as the identity; write "recurrent_init": "orthogonal" and remove identity_gates'
+        return Misfit("identity_gates", wrong)
 
     @property
     def own_parameters(self) -> int:

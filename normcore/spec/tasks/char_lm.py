@@ -1,12 +1,12 @@
 """Character-level language modelling (RBN section 5.2)."""
 
 from pathlib import PurePosixPath
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from normcore.spec.messages import Form
+from normcore.spec.messages import Form, line
 from normcore.spec.metric import ACCURACY, BITS_PER_CHAR, Metric
 from normcore.spec.models.model import Cost, Model
 from normcore.spec.models.recurrent import RecurrentModel
@@ -78,6 +78,16 @@ class CharLM(Benchmark):
     test_chars: int | None = Field(
         None, ge=2, description="Use only the first N characters of the test text; null uses all."
     )
+
+    @field_validator("corpus", mode="before")
+    @classmethod
+    def corpus_is_no_file(cls, corpus: Any) -> Any:
+        path = PurePosixPath(corpus) if isinstance(corpus, str) else PurePosixPath()
+        if not path.suffix and len(path.parts) < 2:
+            return corpus
+        file = path.name if path.is_absolute() or ".." in path.parts else str(path)
+        meant = line(("task",), {"corpus": "file", "file": file})
+        raise PydanticCustomError("corpus", "{message}", {"message": f"a text file is named in file; write {meant}"})
 
     @field_validator("file")
     @classmethod

@@ -1,6 +1,8 @@
 """Reading of a submitted result: check it, or list all of its errors."""
 
+import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ from service.urls import has_password
 OF_SPEC = (*HASHED, "spec_version")
 FIELDS = (*OF_SPEC, *Evidence.model_fields)
 A_VALUE = 0.61
+A_SEED = re.compile("[0-9]{1,10}")
 NO_OBJECT = ("model_type", "model_attributes_type", "dict_type")
 EXAMPLE: dict[str, Any] = {
     "values": [{"seed": 0, "value": A_VALUE}, {"seed": 1, "value": 0.62}],
@@ -83,22 +86,44 @@ def _form(error: Any) -> str | None:
     loc, given = error["loc"], error["input"]
     if error["type"] == "missing" and len(loc) == 1:
         return f"it is required; add {line(loc, EXAMPLE[loc[0]])}"
-    value = given if isinstance(given, int | float) and not isinstance(given, bool) else A_VALUE
-    if loc[0] == "values" and len(loc) == 2 and error["type"] in NO_OBJECT:
-        expected = f"expected a seed and its value, as {json.dumps({'seed': loc[1], 'value': value})}"
-        return f"{expected}; write {line(['values'], EXAMPLE['values'])}"
-    if loc[0] == "values" and loc[2:] == ("value",) and error["type"] == "missing":
-        numbers = [other for name, other in given.items() if name != "seed" and isinstance(other, int | float)]
-        meant = {"seed": given.get("seed", loc[1]), "value": [*numbers, A_VALUE][0]}
-        return f"it is required; write {json.dumps(meant)}"
     if loc == ("values",) and error["type"] == "list_type":
-        return f"expected a list of seeds and their values; write {line(loc, [{'seed': 0, 'value': value}])}"
+        return f"expected a list of seeds and their values; write {line(loc, _values(given))}"
+    if loc[0] == "values" and len(loc) == 2 and error["type"] in NO_OBJECT:
+        expected = f"expected a seed and its value, as {json.dumps(_seed_value(given, loc[1]))}"
+        return f"{expected}; write {line(['values'], EXAMPLE['values'])}"
+    if loc[0] == "values" and loc[2:] in (("seed",), ("value",)) and error["type"] == "missing":
+        return f"it is required; write {json.dumps(_seed_value(given, loc[1]))}"
     if loc == ("values",) and error["type"] == "too_short":
         return f"{message(error)}, as {line(loc, EXAMPLE['values'])}"
     if loc == ("provenance",) and error["type"] in NO_OBJECT:
         source = given if isinstance(given, str) and given.startswith("http") else EXAMPLE["provenance"]["source"]
         return f"expected an object; write {line(loc, {'source': source})}"
     return None
+
+
+def _values(given: Any) -> list[dict[str, Any]]:
+    """Guess the list of seeds and values that a value may mean: an object has a value for each seed."""
+    pairs = given.items() if isinstance(given, Mapping) else ()
+    if pairs and all(A_SEED.fullmatch(str(seed)) for seed, _ in pairs):
+        return [_seed_value([int(seed), value], int(seed)) for seed, value in pairs]
+    return [_seed_value(given, 0)]
+
+
+def _seed_value(given: Any, seed: int) -> dict[str, Any]:
+    """Guess the seed and the value that an item of the list may mean: a number, a pair, or an object with other names.
+
+    Args:
+        seed: the seed if the item has none.
+    """
+    if isinstance(given, Mapping):
+        numbers = [given["value"]] if "value" in given else [value for name, value in given.items() if name != "seed"]
+        seed = given.get("seed", seed)
+    elif isinstance(given, list) and len(given) == 2:
+        seed, *numbers = given
+    else:
+        numbers = [given]
+    is_number = (isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
+    return {"seed": seed, "value": next(itertools.compress(numbers, is_number), A_VALUE)}
 
 
 def _unranked(spec: ExperimentSpec) -> Iterator[SpecError]:

@@ -138,7 +138,7 @@ def test_a_report_card_shows_table_1_as_measured(api: str, db: Database) -> None
     *_, analysed = run(analysis, 0)
     assert isinstance(analysed, Analysed)
     with db.transaction() as session:
-        submission.submit(session, analysis, request_digest="")
+        submission.submit(session, analysis, memory_bytes=None, request_digest="")
     lease = claimed(db).lease
     with db.transaction() as session:
         lifecycle.finish_analysis(session, lease, analysed)

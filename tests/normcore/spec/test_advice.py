@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from normcore.spec import InvalidSpec, resolve
+from normcore.spec import InvalidSpec, SpecError, resolve
+from normcore.spec.files import load_yaml
 
 TASK = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 LAYER_NORM = {"norm": {"method": "layer_norm"}}
@@ -65,16 +66,66 @@ def over(spec: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
         ({"seeds": "1 to 3"}, {"seeds": [1, 2, 3]}),
         ({"seeds": "1, 5"}, {"seeds": [1, 5]}),
         ({"seeds": "five"}, {"seeds": [0, 1, 2]}),
+        ({"seeds": "range(0, 10, 3)"}, {"seeds": [0, 3, 6, 9]}),
+        ({"seeds": "0:10:5"}, {"seeds": [0, 5]}),
+        ({"seeds": "0 – 4"}, {"seeds": [0, 1, 2, 3, 4]}),
+        ({"seeds": {"start": 0}}, {"seeds": [0, 1, 2]}),
         ({"labels": {2024: "pilot"}}, {"labels": {"2024": "pilot"}}),
+        ({"labels": {True: "pilot"}}, {"labels": {"true": "pilot"}}),
+        ({"labels": {None: "pilot"}}, {"labels": {"null": "pilot"}}),
+        ({"labels": {"team": None}}, {"labels": {"team": "null"}}),
         ({"training": None}, {"training": {"max_steps": 1000}}),
         ({"training": ["max_steps", 100]}, {"training": {"max_steps": 1000}}),
+        ({"training": [{"max_steps": 100}, {"batch_size": 8}]}, {"training": {"max_steps": 100, "batch_size": 8}}),
         ({"training": {"schedule": "cosine"}}, {"training": {"schedule": {"start": 500}}}),
+        ({"training": {"schedule": {}}}, {"training": {"schedule": {"start": 500}}}),
+        ({"training": {"schedule": "none"}}, {"training": {"schedule": None}}),
+        ({"training": {"clip_norm": "none"}}, {"training": {"clip_norm": None}}),
+        ({"training": {"clip_norm": False}}, {"training": {"clip_norm": None}}),
+        ({"training": {"target": "none"}}, {"training": {"target": None}}),
+        ({"clip_norm": "none"}, {"training": {"clip_norm": None}}),
+        ({"training": {"optimizer": {"lr": [0.1]}}}, {"training": {"optimizer": {"lr": 0.1}}}),
+        ({"norm": {"type": "rms_norm", "eps": 1e-3}}, {"norm": {"method": "rms_norm"}}),
+        ({"optimizer": "SGD"}, {"training": {"optimizer": {"name": "rmsprop"}}}),
+        ({"eps": 1e-3}, {"norm": {"method": "layer_norm", "eps": 1e-3}}),
     ],
 )
 def test_the_line_to_write_is_accepted_and_is_what_was_meant(wrong: dict[str, Any], right: dict[str, Any]) -> None:
     found = list(lines(refusal({**TASK, **wrong})))
     assert found == [right]
     resolve(over(TASK, right))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"lr": [0.1, 0.2]}, {"training.optimizer.lr": [0.1, 0.2]}),
+        ({"hidden_size": [50, 100]}, {"model.hidden_size": [50, 100]}),
+        ({"cell": ["LSTM", "GRU"]}, {"model.cell": ["lstm", "gru"]}),
+        ({"norm": {"type": ["none", "LayerNorm"]}}, {"norm.method": ["none", "layer_norm"]}),
+        ({"norm": {"method": ["none", "LayerNorm"]}}, {"norm.method": ["none", "layer_norm"]}),
+        ({"norm": ["none", "LayerNorm"]}, {"norm.method": ["none", "layer_norm"]}),
+        ({"training": {"optimizer": ["adam", "rmsprop"]}}, {"training.optimizer.name": ["adam", "rmsprop"]}),
+    ],
+)
+def test_several_values_are_answered_with_the_grid_of_a_sweep(wrong: dict[str, Any], right: dict[str, Any]) -> None:
+    told = refusal({**TASK, **wrong})
+    assert "only a sweep tries several values: write " in told
+    assert list(lines(told)) == [{"grid": right}]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"norm": ["LayerNorm"]}, {"method": "layer_norm"}),
+        ({"norm": [{"method": "LayerNorm"}, {"eps": 1e-3}]}, {"method": "layer_norm", "eps": 1e-3}),
+        ({"norm": [{"layer_norm": {"eps": 1e-3}}]}, {"method": "layer_norm", "eps": 1e-3}),
+        ({"norm": [{"type": "LayerNorm"}]}, {"method": "layer_norm"}),
+        ({"model": ["LSTM"]}, {"cell": "lstm"}),
+    ],
+)
+def test_an_object_in_a_list_is_answered_with_the_object(wrong: dict[str, Any], right: dict[str, Any]) -> None:
+    assert refusal({**TASK, **wrong}) == f"expected an object, as {json.dumps(right)}"
 
 
 @pytest.mark.parametrize(
@@ -85,18 +136,36 @@ def test_the_line_to_write_is_accepted_and_is_what_was_meant(wrong: dict[str, An
         {"task.name": "permuted_digits"},
         {"task": {"type": "permuted-digits"}},
         {"Task": {"name": "permuted_digits"}},
+        {"permuted_digits": None},
+        {"task": {"Permuted-Digits": None}},
     ],
 )
 def test_a_task_that_is_written_in_another_way_is_found(wrong: dict[str, Any]) -> None:
     assert list(lines(refusal(wrong))) == [{"task": {"name": "permuted_digits"}}]
 
 
+@pytest.mark.parametrize("corpus", ["texts/mine.txt", "/home/me/mine.txt", "../mine.txt"])
+def test_a_file_as_corpus_is_answered_with_the_corpus_and_the_file(corpus: str) -> None:
+    told = refusal({"task": {"name": "char_lm", "corpus": corpus}})
+    file = "texts/mine.txt" if corpus.startswith("texts") else "mine.txt"
+    assert list(lines(told)) == [{"task": {"corpus": "file", "file": file}}]
+    resolve(over({"task": {"name": "char_lm"}}, *lines(told)))
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"optimizer": "SGD"}, "write training.optimizer.name, and choose from adam, rmsprop, toronto_adam"),
-        ({"norm": ["layer_norm"]}, 'expected an object, as {"method": "layer_norm"}'),
-        ({"norm": [{"method": "layer_norm"}]}, 'expected an object, as {"method": "layer_norm"}'),
+        ({"optimizer": "SGD"}, "unknown 'SGD'; choose from adam, rmsprop, toronto_adam"),
+        ({"training": {"optimizer": "SGD"}}, "unknown 'SGD'; choose from adam, rmsprop, toronto_adam"),
+        ({"norm": "foo"}, "unknown 'foo'; choose from batch_norm,"),
+        ({"lr": "fast"}, "it belongs in training.optimizer; expected a number, not 'fast'"),
+        ({"lr": "none"}, "it belongs in training.optimizer; expected a number, not 'none'"),
+        ({"seeds": ["0-4"]}, "expected a whole number, not '0-4'; write 0, 1, 2, 3, 4"),
+        ({"seeds": "range(50)"}, 'expected a list; write all 50 numbers, as "seeds": [0, 1, 2, …, 49]'),
+        ({"task": "foo"}, "unknown 'foo'; choose from attentive_reader,"),
+        ({"task": ["char_lm", "draw"]}, 'as {"name": "char_lm"} (one task for each experiment)'),
+        ({"task": [{"name": "char_lm"}, {"profile": "smoke"}]}, 'as {"name": "char_lm", "profile": "smoke"}'),
+        ({"model": None}, "permuted_digits needs a model; remove it for the profile's model"),
         ({"training": {"clip_norm": "none"}}, "expected a number, not 'none'; null clips nothing"),
         ({"training": {"target": "none"}}, "expected a number, not 'none'; null is allowed, without quotes"),
         (
@@ -109,3 +178,112 @@ def test_a_task_that_is_written_in_another_way_is_found(wrong: dict[str, Any]) -
 )
 def test_a_mistake_without_a_single_line_to_write_is_explained(wrong: dict[str, Any], told: str) -> None:
     assert told in refusal({**TASK, **wrong})
+
+
+WRONG = """
+norm: {type: LayerNorm, eps: 1e-3}
+norm: {kind: rms-norm, gain_init: 0.5}
+norm: LayerNorm
+norm: foo
+norm: [{method: LayerNorm}, {eps: 1e-3}]
+norm: [none, LayerNorm, dynamic_tanh]
+norm: {eps: 1e-3}
+norm: {layer_norm: {Eps: 1e-3}}
+LayerNorm: {Eps: 1e-3}
+norm: {type: [none, LayerNorm]}
+norm: {type: foo}
+norm: {method: layer_norm, eps: [1e-3, 1e-4]}
+norm: {method: layer_norm, sites: input}
+model: {lstm: {hidden_size: 5}}
+model: [GRU]
+model: 5
+model: null
+method: Layer-Norm
+cell: LSTM
+cell: [LSTM, GRU]
+eps: 1e-3
+gain_init: 0.5
+hidden_size: "50"
+hidden_size: [50, 100]
+bidirectional: "true"
+lr: "1e-3"
+lr: [0.1, 0.01]
+lr: [0.1]
+clip_norm: none
+optimizer: SGD
+optimizer: [adam, rmsprop]
+precision: bfloat-16
+precision: [float32, float64]
+training: {learning_rate: "1e-3", steps: 100.0}
+training: {optimizer: SGD}
+training: {optimizer: {type: Adam, lr: "0.1"}}
+training: {optimizer: {adam: {lr: 0.1}}}
+training: {optimizer: {name: SGD}}
+training: {optimizer: [adam, rmsprop]}
+training: {clip_norm: false}
+training: {target: none}
+training: {schedule: cosine}
+training: {schedule: false}
+training: {schedule: {type: linear_decay}}
+training: {schedule: {START: 5}}
+training: {schedule: {start: 5, name: cosine}}
+training: [max_steps, 100]
+training: [{max_steps: 100}, {batch_size: 4}]
+training: null
+Training: 5
+Training: {Optimizer: {LR: 0.1}}
+seeds: five
+seeds: 5
+seeds: range(0, 10, 2)
+seeds: 0-4
+labels: {2024: pilot, true: yes, team: 3}
+labels: pilot
+labels: {true: yes, 1.5: x}
+seed: 3
+device: gpu
+name: first
+""".strip()
+
+
+def at(spec: Mapping[Any, Any], loc: Sequence[str | int], *value: Any) -> dict[Any, Any]:
+    """Remove the field at a path, or put a value there."""
+    first, *others = loc
+    if others and isinstance(spec.get(first), Mapping):
+        return {**spec, first: at(spec[first], others, *value)}
+    if others:
+        return {**spec, first: at({}, others, *value)}
+    kept = {name: inner for name, inner in spec.items() if first not in (name, json.dumps(name))}
+    return {**kept, first: value[0]} if value else kept
+
+
+def mended(spec: dict[str, Any], error: SpecError) -> Iterator[dict[str, Any]]:
+    """Do what a message tells: write its first line, or its object, or choose from its names, or remove the field. A
+    line of a sweep's grid gives a spec for each value."""
+    without = at(spec, error.loc)
+    fields = next(lines(error.msg), None)
+    found = re.search(r"expected an object, as ({.*})", error.msg)
+    named = re.search(r"did you mean '(\w+)'|expected '(\w+)'|choose from (\w+)", error.msg)
+    if fields and "grid" in fields:
+        for path, values in fields["grid"].items():
+            yield from (at(without, path.split("."), value) for value in values)
+    elif fields:
+        yield over(without, fields)
+    elif found:
+        yield at(spec, error.loc, json.loads(found[1]))
+    elif "remove it" in error.msg:
+        yield without
+    elif named:
+        yield at(spec, error.loc, next(filter(None, named.groups())))
+    else:
+        raise AssertionError(f"no advice: {error.msg}")
+
+
+@pytest.mark.parametrize("text", WRONG.splitlines())
+def test_a_spec_that_follows_the_advice_is_accepted(text: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        resolve({**TASK, **load_yaml(text)})
+    specs = [{**TASK, **load_yaml(text)}]
+    for error in caught.value.errors:
+        specs = [right for spec in specs for right in mended(spec, error)]
+    for spec in specs:
+        resolve(spec)

@@ -80,6 +80,12 @@ def test_invalid_stored_spec_is_refused(stored: dict[str, Any]) -> None:
         ({"task": {"name": "fisher_geometry"}, "norm": {"method": "none"}}, "norm", "takes no norm; remove it"),
         ({"task": {"name": "invariances", "run": "run_0"}, "norm": {"method": "none"}}, "task.run", "field; remove it"),
         ({"task": {"name": "gradient_flow", "gains": [0.1, 0.1]}}, "task.gains", "give every gain once"),
+        ({"task": {"name": "hidden_dynamics", "weight_scales": [2, 2]}}, "task.weight_scales", "give every scale once"),
+        (
+            {"task": {"name": "length_generalization", "run": RUN, "lengths": [9, 9]}},
+            "task.lengths",
+            "give every length once",
+        ),
         ({"task": {"name": "invariances"}, "norm": {"method": "group_norm", "groups": 5000}}, "norm.groups", "4096"),
         ({"task": {"name": "invariances"}, "norm": {"method": "instance_norm"}}, "norm.method", "use group_norm"),
         ({"task": {"name": "step_cost"}, "norm": {"method": "batch_norm"}}, "norm.method", "no place in lstm"),

@@ -224,7 +224,7 @@ def test_option_that_is_idle_in_one_model_is_used_in_another_model(
     assert curves(spec, **{option: value}) != curves(spec)
 
 
-@pytest.mark.parametrize(("cell", "gates"), [("lstm", ["f", "i", "o"]), ("gru", ["z"])])
+@pytest.mark.parametrize(("cell", "gates"), [("lstm", ["i", "f", "o"]), ("gru", ["r", "z"])])
 def test_identity_gates_change_only_an_identity_and_neither_order_nor_repeats_make_another_training(
     cell: str, gates: list[str]
 ) -> None:
@@ -235,10 +235,16 @@ def test_identity_gates_change_only_an_identity_and_neither_order_nor_repeats_ma
     identity = {"recurrent_init": "identity"}
     usual, chosen = trained(**identity), trained(**identity, identity_gates=gates)
     assert chosen.fingerprint() == trained(**identity, identity_gates=gates[::-1]).fingerprint() != usual.fingerprint()
+    assert chosen.canonical()["model"]["identity_gates"] == gates
     for wrong, options, told in (
         ("duplicate", {**identity, "identity_gates": [*gates, gates[0]]}, "give every gate once"),
         ("too_long", {**identity, "identity_gates": gates * 100}, "or fewer"),
         ("pointless", {"identity_gates": gates}, 'write "recurrent_init": "identity" beside it, or remove it'),
+        (
+            "pointless",
+            {**identity, "identity_gates": []},
+            'write "recurrent_init": "orthogonal" and remove identity_gates',
+        ),
     ):
         with pytest.raises(InvalidSpec) as caught:
             trained(**options)

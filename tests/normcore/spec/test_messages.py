@@ -35,8 +35,14 @@ def test_message_of_pydantic_is_replaced_by_a_repair(written: Any, said: str) ->
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ({"device": "gpu"}, "device: expected 'auto', 'cpu' or 'cuda'; did you mean 'cuda'?"),
-        ({"device": "CPU"}, "device: expected 'auto', 'cpu' or 'cuda'; did you mean 'cpu'?"),
+        (
+            {"device": "gpu"},
+            "device: expected 'auto', 'cpu' or 'cuda'; did you mean 'cuda'? write \"device\": \"cuda\"",
+        ),
+        (
+            {"device": "CPU"},
+            "device: expected 'auto', 'cpu' or 'cuda'; did you mean 'cpu'? write \"device\": \"cpu\"",
+        ),
         ({"device": "tpu!"}, "device: expected 'auto', 'cpu' or 'cuda'"),
         ({"seeds": 5}, 'seeds: expected a list; write "seeds": [0, 1, 2, 3, 4] or "seeds": [5]'),
         ({"seeds": 0}, 'seeds: expected a list; write "seeds": [0]'),
@@ -75,7 +81,10 @@ def test_message_of_pydantic_is_replaced_by_a_repair(written: Any, said: str) ->
         ({"priority": 10}, "priority: expected a number less than or equal to 9, not 10"),
         ({"norm": "LayerNorm"}, 'norm: expected an object, as {"method": "layer_norm"}'),
         ({"norm": None}, 'norm: expected an object, as {"method": "none"}'),
-        ({"model": {"bidirectional": "True"}}, "model.bidirectional: expected true or false, without quotes"),
+        (
+            {"model": {"bidirectional": "True"}},
+            'model.bidirectional: expected true or false, without quotes; write "model": {"bidirectional": true}',
+        ),
     ],
 )
 def test_value_of_the_wrong_type_is_refused_with_the_text_to_write(written: dict[str, Any], told: str) -> None:

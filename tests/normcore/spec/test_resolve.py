@@ -130,6 +130,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({**DIGITS, "training": {"kernel": "triton"}}, ("training", "kernel"), "'auto', 'reference' or 'fused'"),
     ({**DIGITS, "seeds": [1, 1]}, ("seeds",), "every seed once"),
     ({**DIGITS, "seeds": [-1]}, ("seeds", 0), "greater than or equal to 0"),
+    ({**DIGITS, "labels": {"[key]": "c"}}, ("labels", "[key]"), "1 to 64 characters out of A-Z"),
     ({**DIGITS, "labels": {"a b": "c"}}, ("labels", "a b"), "1 to 64 characters out of A-Z"),
     ({**DIGITS, "prioritty": 3}, ("prioritty",), "did you mean 'priority'?"),
     (
@@ -194,6 +195,12 @@ def test_spec_without_a_task_is_refused() -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve({})
     assert [e.loc for e in caught.value.errors] == [("task",)]
+
+
+def test_label_named_like_a_step_of_pydantic_and_with_a_wrong_value_is_refused() -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        resolve({**DIGITS, "labels": {"[key]": ["c"]}})
+    assert {e.loc for e in caught.value.errors} == {("labels", "[key]")}
 
 
 def test_all_errors_are_reported_together() -> None:

@@ -12,7 +12,7 @@ from service import wording
 from service.db import Database
 from service.experiments import lifecycle
 from service.experiments.memory import NO_MACHINE_HAS
-from service.experiments.tables import Run
+from service.experiments.tables import Experiment, Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from tests.service.sample_runs import submitted, submitted_analysis, written
@@ -91,6 +91,14 @@ def test_an_impossible_size_is_refused_while_no_worker_reports_its_memory(client
     (refused,) = refusals(client, model=impossible)
     assert refused["loc"] == ["model", "hidden_size"]
     assert "no live worker says how much it has, so the limit is 17,592 GB" in refused["msg"]
+
+
+def test_a_spec_is_refused_while_the_database_is_written(client: TestClient, db: Database) -> None:
+    """The check is made before the transaction of the experiment, in which nobody else could write to SQLite."""
+    with db.transaction() as session:
+        session.execute(update(Experiment).values(idempotency_key=None))  # nobody else can write now
+        (refused,) = refusals(client, dry_run=False, model={"hidden_size": 65536, "num_layers": 64})
+    assert refused["type"] == "memory"
 
 
 def test_a_worker_that_registers_again_with_more_memory_raises_the_limit(client: TestClient, db: Database) -> None:

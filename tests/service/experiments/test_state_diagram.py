@@ -73,7 +73,7 @@ class StateDiagram(RuleBasedStateMachine):
     def submit(self, n_seeds: int, priority: int) -> str:
         spec, turn = resolve(written(seeds=range(n_seeds), priority=priority)), self.turn_of_a_newcomer(priority)
         with self.db.transaction() as session:
-            experiment, _ = submission.submit(session, spec, request_digest="d")
+            experiment, _ = submission.submit(session, spec, memory_bytes=None, request_digest="d")
         self.runs |= {run.id: Expected(experiment.id, priority, turn + 2 * k) for k, run in enumerate(experiment.runs)}
         return experiment.id
 

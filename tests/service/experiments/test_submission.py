@@ -36,7 +36,7 @@ def test_a_submitted_experiment_is_stored_with_one_queued_run_for_each_seed(db: 
 def test_a_submission_that_is_not_committed_leaves_nothing(db: Database) -> None:
     spec = resolve(written(seeds=[0, 1], labels={"a": "b"}))
     with db.transaction() as session:
-        submission.submit(session, spec, request_digest="d")
+        submission.submit(session, spec, memory_bytes=None, request_digest="d")
         session.rollback()
     with db.snapshot() as session:
         for table in (Experiment, Run, Label):
@@ -46,7 +46,7 @@ def test_a_submission_that_is_not_committed_leaves_nothing(db: Database) -> None
 def submit_with_key(db: Database, body: dict[str, Any], key: str) -> tuple[str, bool]:
     with db.transaction() as session:
         experiment, created = submission.submit(
-            session, resolve(body), request_digest=digest(body), idempotency_key=key
+            session, resolve(body), memory_bytes=None, request_digest=digest(body), idempotency_key=key
         )
         return experiment.id, created
 

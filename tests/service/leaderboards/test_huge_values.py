@@ -29,7 +29,7 @@ def trained(db: Database, values: Sequence[float], method: str = "none") -> Expe
     """Store an ended experiment of char_lm; each seed has one of these values in training and test."""
     body = spec(method, seeds=list(range(len(values))))
     with db.transaction() as session:
-        experiment, _ = submission.submit(session, resolve(body), request_digest=digest(body))
+        experiment, _ = submission.submit(session, resolve(body), memory_bytes=None, request_digest=digest(body))
         assert len(experiment.runs) == len(values)
     for value in values:
         lease = claimed(db).lease

@@ -90,7 +90,7 @@ def test_another_text_in_a_file_of_the_same_name_is_another_problem(
         (tmp_path / "mine.txt").write_text(text)
         spec = pin(resolve(written), tmp_path)
         with db.transaction() as session:
-            experiment, _ = submission.submit(session, spec, request_digest=digest(n))
+            experiment, _ = submission.submit(session, spec, memory_bytes=None, request_digest=digest(n))
             assert experiment.runs
         ended(db, experiment, {"metric": "bits_per_char", "value": 1.0 + n})
         problems.add(experiment.problem)
@@ -115,7 +115,7 @@ def test_other_data_under_the_same_options_is_another_problem(
     with monkeypatch.context() as patched:
         patched.setattr("normcore.problem.checksums", lambda name: {f"{name} 2.7": "0" * 64})
         with db.transaction() as session:
-            experiment, _ = submission.submit(session, resolve(written), request_digest="")
+            experiment, _ = submission.submit(session, resolve(written), memory_bytes=None, request_digest="")
             assert experiment.runs
     assert experiment.problem != own_problem("char_lm", "smoke").id
     with db.transaction() as session:

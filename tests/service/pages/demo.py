@@ -134,7 +134,7 @@ def _submitted(
 ) -> ExperimentOut:
     written = {"task": {"name": task, "profile": profile}, "norm": {"method": method}, "seeds": [*seeds], **parts}
     with db.transaction() as session:
-        return submission.submit(session, resolve(written), request_digest=digest(written))[0]
+        return submission.submit(session, resolve(written), memory_bytes=None, request_digest=digest(written))[0]
 
 
 def _train(db: Database, story: Story, task: str, profile: ProfileName) -> None:

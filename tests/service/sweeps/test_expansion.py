@@ -106,7 +106,8 @@ def test_a_field_of_the_spec_that_a_cell_does_not_have_is_named() -> None:
     [
         ({"norm.eps.x": [1]}, "norm.eps.x", "norm.eps is 0.001, which has no field 'x'; leave that out"),
         ({"norm.eps": [0.5], "norm.eps.x.y": ["a"]}, "norm.eps.x.y", "norm.eps is 0.5, which has no field 'x.y'"),
-        ({"norm.method.eps": [1e-3]}, "norm.method.eps", "norm.method is \"layer_norm\", which has no field 'eps'"),
+        ({"norm.method.x": [1e-3]}, "norm.method.x", "norm.method is \"layer_norm\", which has no field 'x'"),
+        ({"norm.method.eps": [1e-3]}, "norm.method.eps", '"grid": {"norm.eps": [0.001]}'),
     ],
 )
 def test_a_path_below_a_value_without_fields_is_refused(grid: dict[str, Any], path: str, told: str) -> None:

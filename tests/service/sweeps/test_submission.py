@@ -6,8 +6,11 @@ import pytest
 from sqlalchemy import func, select
 
 from normcore.spec import resolve
+from normcore.spec.models.model import Cost, Model
+from normcore.spec.tasks.pixels import PermutedDigits
 from service.db import Database
 from service.errors import Conflict
+from service.experiments import memory
 from service.experiments.tables import Experiment, Run
 from service.sweeps import api, expansion, submission
 from service.sweeps.spec import read
@@ -49,6 +52,25 @@ def test_each_cell_is_an_experiment_with_the_seeds_and_settings_of_its_sweep(db:
             assert [(run.seed, run.queue, run.priority) for run in experiment.runs] == [(k, "cpu", 7) for k in range(3)]
     assert counts(db) == [1, 2, 2, 6]
     assert [cell.experiment_id for cell in shown(db, sweep_id).cells] == [experiment.id for experiment in experiments]
+
+
+class Uncounted(PermutedDigits):
+    """A task that must not be asked for its cost."""
+
+    def least_cost(self, model: Model) -> Cost | None:
+        raise AssertionError("the memory of a cell was computed in the transaction")
+
+
+def test_the_memory_of_cells_is_not_computed_in_the_transaction(db: Database) -> None:
+    written = read(posted())
+    cells = expansion.cells(written, None)
+    task = Uncounted.model_validate(cells[0].spec.task.model_dump())
+    uncounted = [cell._replace(spec=cell.spec.model_copy(update={"task": task})) for cell in cells]
+    with db.transaction() as session:
+        submission.submit(session, written, uncounted, request_digest="d", idempotency_key=None)
+    with db.snapshot() as session:
+        stored_bytes = set(session.scalars(select(Run.memory_bytes)))
+    assert stored_bytes == {memory.needed_by(cell.spec) for cell in cells} != {None}
 
 
 def test_a_sweep_that_is_not_committed_leaves_nothing(db: Database) -> None:
