@@ -118,6 +118,8 @@ def _error_of_axis(error: Any, loc: tuple[Any, ...], body: Any) -> SpecError:
     if len(loc) == 1:
         example = f"; write {line((axis,), advice.EXAMPLES[axis])}" if kind == "dict_type" else ""
         return SpecError(loc, f"{message(error)}{example}", kind)
+    if not isinstance(loc[1], str) or loc[1] not in body[axis]:  # pydantic writes null as None
+        return SpecError(loc[:2], NO_FIELD, "key")
     nested = advice.nested(body, axis, loc[1])
     if nested is not None:
         return SpecError(loc[:2], nested, "dotted_name")

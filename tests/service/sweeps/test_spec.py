@@ -58,6 +58,8 @@ def refused(body: Any) -> list[tuple[str, str]]:
         (posted(random={LR: {"uniform": [-1e308, 1e308]}}, samples=3), f"random/{LR}", "wider than any number"),
         ({"spec": SPEC, "grid": {1: [2]}}, "grid/1", "a field's name is text, as norm.eps"),
         ({"spec": SPEC, "random": {1: RATE}, "samples": 1}, "random/1", "a field's name is text"),
+        ({"spec": SPEC, "random": {1: {"x": 2}}, "samples": 1}, "random/1", "a field's name is text"),
+        ({"spec": SPEC, "random": {None: {}}, "samples": 1}, "random/None", "a field's name is text"),
         ({"spec": {1: 2}, "grid": METHODS}, "spec/1", "a field's name is text"),
         ({"spec": SPEC, "grid": METHODS, 1: 2}, "1", "a field's name is text"),
         (posted({LR: [1e-3]}, random={LR: RATE}, samples=1), f"random/{LR}", "the grid has this field, too"),
