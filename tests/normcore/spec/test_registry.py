@@ -456,8 +456,12 @@ def test_module_written_after_the_registry_was_read_is_refused_with_the_repair(
 @pytest.mark.parametrize(
     ("package", "path", "written"),
     [
-        ("normcore.spec.tasks", ("task", "name"), {"task": {"name": "mine"}}),
-        ("normcore.spec.cells", ("model", "cell"), {"task": {"name": "permuted_digits"}, "model": {"cell": "mine"}}),
+        ("normcore.spec.tasks", ("task", "name"), {"task": {"name": "written_later"}}),
+        (
+            "normcore.spec.cells",
+            ("model", "cell"),
+            {"task": {"name": "permuted_digits"}, "model": {"cell": "written_later"}},
+        ),
     ],
 )
 def test_spec_with_a_name_that_is_not_loaded_is_refused_with_the_repair(
@@ -465,14 +469,14 @@ def test_spec_with_a_name_that_is_not_loaded_is_refused_with_the_repair(
 ) -> None:
     module = sys.modules[package]
     monkeypatch.setattr(module, "__path__", [*module.__path__, str(tmp_path)])
-    (tmp_path / "mine.py").write_text("")
+    file = tmp_path / "written_later.py"
+    file.write_text("")
     with pytest.raises(InvalidSpec) as caught:
         resolve(written)
     [error] = caught.value.errors
     assert error.loc == path
     assert error.msg == (
-        f"unknown 'mine'; {tmp_path / 'mine.py'} has it, but this process has not loaded it; restart the API and the"
-        " workers"
+        f"unknown 'written_later'; {file} has it, but this process has not loaded it; restart the API and the workers"
     )
 
 
