@@ -28,7 +28,11 @@ Samples = Mapping[str, Sequence[float]]
 Start = Callable[[Path, Path], AbstractContextManager[int]]
 
 BURSTS, BOARDS, FIRST_STEPS = 12, 60, 20
-FILL = "import sys, pathlib; from benchmarks import leaderboard as b; b.fill(pathlib.Path(sys.argv[1]), b.SMALL)"
+FILL = """
+import pathlib, sys
+from benchmarks import leaderboard
+leaderboard.fill(leaderboard.on_sqlite(pathlib.Path(sys.argv[1])), leaderboard.SMALL)
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

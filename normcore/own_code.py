@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from normcore.code_version import code_version
-from normcore.source_files import Source, State, code_in, digest_of, source_of_module, sources_of_package
+from normcore.source_files import Source, State, code_in, digest_of, source_of_module, sources_of_package, state_of
 from normcore.spec import ExperimentSpec, TrainingSpec, digest
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
@@ -96,8 +96,10 @@ class LoadedOptions:
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[State, bytes]] = {}
+        self._sources: dict[type[Part], tuple[Source, ...]] = {}  # a class that is loaded stays in its files
         for _, registry, tag in registered():
-            for source in _of_options(registry[tag]):
+            self._sources[registry[tag]] = sources = tuple(_of_options(registry[tag]))
+            for source in sources:
                 self._files[source.path] = source.state, Path(source.path).read_bytes()
 
     def edited(self, spec: ExperimentSpec) -> dict[str, str]:
@@ -105,9 +107,10 @@ class LoadedOptions:
         the spec."""
         found = {}
         for name, _, part in _own_parts(spec):
-            for source in _of_options(type(part)):
-                state, content = self._files.get(source.path, (source.state, b""))
-                if state != source.state and code_in(content) != code_in(Path(source.path).read_bytes()):
+            for source in self._sources.get(type(part)) or _of_options(type(part)):
+                now = state_of(source.path)
+                state, content = self._files.get(source.path, (now, b""))
+                if now not in (None, state) and code_in(content) != code_in(Path(source.path).read_bytes()):
                     found[name] = source.name
         return found
 
