@@ -5,6 +5,7 @@ same name in the module of its tag here, and a test; the registry and the contra
 """
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Protocol, Self, TypeVar, cast
 
 from torch import Tensor, nn
@@ -65,30 +66,6 @@ class Cell(Protocol[S]):
         ...
 
 
-class Norms:
-    """Normalization that a cell gets. It keeps the norms that the cell asks for.
-
-    Attributes:
-        places: the places that the cell asked for.
-        parts: the modules of the norms.
-    """
-
-    def __init__(self, normalization: Normalization) -> None:
-        self._normalization = normalization
-        self.places: set[Place] = set()
-        self.parts: set[nn.Module] = set()
-
-    def norm(self, hidden_size: int, site: Place, blocks: tuple[int, ...] = (1,)) -> nn.Module:
-        """Build the norm at a place of the cell; see ``Normalization.norm``."""
-        built = self._normalization.norm(hidden_size, site, blocks)
-        self.places.add(site)
-        self.parts.update(built.modules())
-        return built
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._normalization, name)
-
-
 def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell[State]:
     """Build one layer of the cell that the options describe. The method may change the parametrization of the cell's
     matrices, and of the matrices of its parts, such as ``nn.Linear``.
@@ -109,18 +86,32 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
     check_call(tag, kind, "__init__", INIT)
     for name, call in INTERFACE.items():
         check_call(tag, kind, name, call)
-    norms = Norms(norm)
-    cell = kind(options, input_size, norms)
+    places, parts = set[Place](), set[nn.Module]()
+    cell = kind(options, input_size, _noting(norm, places, parts))
     check_state(cell, "initial_state", cell.initial_state(1))
-    for place in sorted(options.places - norms.places):
+    for place in sorted(options.places - places):
         raise CannotRun(
             f"{tag}: {kind.__module__}.{kind.__qualname__} asks for no norm at {place}, where a method would do"
             f' nothing; write self.norm_h = norm.norm(options.hidden_size, "{place}") and call it, or remove {place}'
             f" from places in {tag}'s options"
         )
-    for part in [part for part in cell.modules() if part not in norms.parts]:
+    for part in [part for part in cell.modules() if part not in parts]:
         norm.parametrize(part, *(name for name, p in part.named_parameters(recurse=False) if p.dim() == 2))
     return cast(Cell[State], cell)
+
+
+def _noting(norm: Normalization, places: set[Place], parts: set[nn.Module]) -> Normalization:
+    """Copy a normalization, so that the copy notes the norms that a cell asks for: their places, and their modules."""
+
+    def norm_at(hidden_size: int, site: Place, *blocks: tuple[int, ...], **named: Any) -> nn.Module:
+        built = norm.norm(hidden_size, site, *blocks, **named)
+        places.add(site)
+        parts.update(built.modules())
+        return built
+
+    noting = copy(norm)
+    object.__setattr__(noting, "norm", norm_at)
+    return noting
 
 
 def check_state(cell: Any, function: str, state: Any) -> None:

@@ -61,7 +61,7 @@ ALSO_CALLED = {
 }
 """Other people's words for our names, in small letters without hyphens and underscores."""
 TRUTHS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
-"""What people write for true and false, in small letters."""
+"""Other people's words for true and false, in small letters."""
 SHORT = 4  # letters; so short a word is close to too many others, so only one edit is allowed
 LEAST_WORD = 3  # letters of a word that may stand for a name with this word in it
 LONGEST_LINE = 100  # characters of a line to write

@@ -1,6 +1,8 @@
 """A cell or a method with the wrong interface is refused before training, with its class and what it lacks."""
 
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -130,6 +132,21 @@ def test_cell_without_a_norm_at_one_of_its_places_is_refused(method: Method) -> 
         ' self.norm_h = norm.norm(options.hidden_size, "recurrent") and call it, or remove recurrent from places in'
         " gru's options"
     )
+
+
+class Keeps(Wrong):
+    """Cell that keeps its normalization."""
+
+    def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
+        super().__init__(options, input_size, norm)
+        self.normalization = norm
+
+
+def test_cell_may_keep_its_normalization_and_be_copied() -> None:
+    cell = cells.build(cell_at("Keeps"), 2, norms.build(LayerNorm()))
+    copied: Any = deepcopy(cell)
+    assert isinstance(copied.normalization, Normalization)
+    assert copied.normalization.bias == LayerNorm().bias
 
 
 class OfParts(Wrong):
