@@ -1,7 +1,8 @@
 """Digests of a spec's own code: the sources of its method, its cell or model, its task and its optimizer.
 
-The code of such a part is two modules: the module of its options and the module that implements it. The code of a
-plug-in is its whole package. This module does not import torch.
+The code of such a part is two modules: the module of its options and the module that implements it. A model that has
+a cell inside has the two modules of the cell, too. The code of a plug-in is its whole package. This module does not
+import torch.
 """
 
 import hashlib
@@ -16,11 +17,13 @@ from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.models import MODELS
+from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.part import Part
 from normcore.spec.registry import Registry
 from normcore.spec.tasks import BENCHMARKS
+from normcore.used_modules import modules_used_by
 
 PROJECT = "normcore"
 REGISTRIES: Mapping[str, Sequence[Registry[Any]]] = {
@@ -61,8 +64,7 @@ def own_code(environment: Mapping[str, Any]) -> str | None:
 
 
 def digest_of_part(registry: Registry[Any], part: Part | type[Part]) -> str | None:
-    """Compute the digest of the module with a class of options and of the module that implements the class; None if no
-    source is found."""
+    """Compute the digest of the modules of a class of options; None if no source is found."""
     sources = {source for module in _modules(registry, part) for source in _sources(module)}
     if not sources:
         return None
@@ -92,7 +94,11 @@ def changed_at(spec: ExperimentSpec) -> float:
 
 
 class LoadedOptions:
-    """Source files of all classes of options, as they were when this object was made."""
+    """Source files of all classes of options, as they were when this object was made.
+
+    The API has these classes in its memory. So a spec gets the defaults and the checks of these files, whatever stands
+    in the files later.
+    """
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[State, bytes]] = {}
@@ -116,8 +122,9 @@ class LoadedOptions:
 
 
 def _of_options(kind: type[Part]) -> Iterator[Source]:
-    """Yield the source file of a class of options, and the source files of its base classes."""
-    for module in dict.fromkeys(base.__module__ for base in kind.__mro__ if issubclass(base, Part)):
+    """Yield the source files of a class of options, of its base classes, and of what they import for their defaults."""
+    bases = [base for base in kind.__mro__ if issubclass(base, Part)]
+    for module in sorted({base.__module__ for base in bases}.union(*map(modules_used_by, bases))):
         yield from source_of_module(module)
 
 
@@ -139,10 +146,13 @@ def _own_parts(spec: ExperimentSpec) -> Iterator[tuple[str, Registry[Any], Part]
         yield "optimizer", OPTIMIZERS, spec.training.optimizer
 
 
-def _modules(registry: Registry[Any], part: Part | type[Part]) -> tuple[str, str]:
-    """Name the module of a class of options and the module that implements the class."""
+def _modules(registry: Registry[Any], part: Part | type[Part]) -> tuple[str, ...]:
+    """Name the module of a class of options and the module that implements the class. For a model that has a cell
+    inside, name the modules of the cell as well."""
     kind = part if isinstance(part, type) else type(part)
-    return kind.__module__, registry.module_of(part)
+    named = kind.__module__, registry.module_of(part)
+    cell = kind.cell_kind() if issubclass(kind, Model) else None
+    return named if cell in (None, kind) else named + _modules(CELLS, cell)
 
 
 def _sources(module: str) -> list[Source]:
