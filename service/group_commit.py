@@ -38,16 +38,17 @@ class GroupCommit:
         self._waiting: list[_Write] = []
         self._writing: asyncio.Task[None] | None = None
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T | Exception]) -> T:
         """Call ``work`` in a transaction, and return its result after the commit.
 
         Args:
             work: function that writes with the session and has no other effect, because it may be repeated in another
-                transaction.
+                transaction. If it raises an error, the other writes of its transaction are repeated. If it has written
+                nothing yet, it can return the error instead, and nothing is repeated.
 
         Raises:
-            Exception: the error that ``work`` raised, which does not undo other writes; or an error of the database
-                itself, which all waiting writes get.
+            Exception: the error that ``work`` raised or returned, which does not undo other writes; or an error of the
+                database itself, which all waiting writes get.
         """
         write = _Write(work, asyncio.get_running_loop().create_future())
         self._waiting.append(write)

@@ -6,7 +6,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
+from normcore.footprint import Footprint, footprint
 from normcore.spec import ExperimentSpec, digest
+from service.errors import Invalid
 from service.experiments import fused_kernels, memory, planning, schemas, submission, validation
 from service.http.dependencies import Parts
 from service.queue import Notification
@@ -19,8 +21,9 @@ def plan(parts: Parts, written: Any) -> schemas.PlanOut:
         Invalid: fields are wrong, or something that the spec asks for is missing.
     """
     spec = validation.accepted(written, parts.settings.datasets_dir)
+    needed = footprint(spec)
     with parts.db.snapshot() as session:
-        validation.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
+        validation.check_at_hand(session, spec, needed, parts.settings.heartbeat_seconds)
         return planning.plan(session, spec, parts.settings.heartbeat_seconds)
 
 
@@ -34,7 +37,7 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
         Invalid: fields are wrong, or something that the spec asks for is missing.
         Conflict: the key was used with another spec.
     """
-    accepted = await run_in_threadpool(_accepted, parts, written, idempotency_key)
+    accepted = await run_in_threadpool(_accepted, parts, written)
     experiment, is_new = await _stored(parts, accepted, idempotency_key)
     if is_new:
         device, needs_fused = accepted.spec.device, fused_kernels.needed_by(accepted.spec)
@@ -43,34 +46,36 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
 
 
 class _Accepted(NamedTuple):
-    """A spec that is to be stored, the least memory of its runs, and the digest of the request."""
+    """A spec that is to be stored, the memory of its runs, and the digest of the request."""
 
     spec: ExperimentSpec
-    memory_bytes: int | None
+    needed: Footprint | None
     request_digest: str
 
 
-def _accepted(parts: Parts, written: Any, idempotency_key: str | None) -> _Accepted:
-    """Resolve and check a spec before its transaction, because nobody else can write to SQLite during the
-    transaction."""
-    spec, request_digest = validation.accepted(written, parts.settings.datasets_dir), digest(written)
-    with parts.db.snapshot() as session:
-        if submission.accepted_before(session, request_digest, idempotency_key) is None:
-            validation.check_at_hand(session, spec, parts.settings.heartbeat_seconds)
-    return _Accepted(spec, memory.needed_by(spec), request_digest)
+def _accepted(parts: Parts, written: Any) -> _Accepted:
+    """Resolve a spec before its transaction, because nobody else can write to SQLite during the transaction."""
+    spec = validation.accepted(written, parts.settings.datasets_dir)
+    return _Accepted(spec, footprint(spec), digest(written))
 
 
 async def _stored(parts: Parts, accepted: _Accepted, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:
-    """Store the experiment. If two requests use one new key at the same time, the later request gets the experiment of
-    the earlier request.
+    """Check and store the experiment. If two requests use one new key at the same time, the later request gets the
+    experiment of the earlier request.
     """
+    spec, needed, request_digest = accepted
 
-    def store(session: Session) -> tuple[schemas.ExperimentOut, bool]:
+    def store(session: Session) -> tuple[schemas.ExperimentOut, bool] | Exception:
+        if submission.accepted_before(session, request_digest, idempotency_key) is None:
+            try:
+                validation.check_at_hand(session, spec, needed, parts.settings.heartbeat_seconds)
+            except Invalid as refusal:  # nothing is written yet
+                return refusal
         return submission.submit(
             session,
-            accepted.spec,
-            memory_bytes=accepted.memory_bytes,
-            request_digest=accepted.request_digest,
+            spec,
+            memory_bytes=memory.tensors(needed),
+            request_digest=request_digest,
             idempotency_key=idempotency_key,
         )
 

@@ -4,20 +4,22 @@ larger workers is left to them.
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, or_
 from sqlalchemy.orm import Session
 
-from normcore.footprint import Footprint, excess, footprint, needed_on
+from normcore.footprint import Footprint, excess, needed_on
 from normcore.spec import ExperimentSpec, SpecError
 from service import wording
 from service.errors import Invalid
 from service.experiments.tables import Run
 from service.experiments.turns import Line
 from service.fleet import registration
+from service.fleet.registration import Registered
 
 NO_MACHINE_HAS = 16 << 40  # bytes; the limit while no worker says how much memory it has
+_ROOMS = "normbench rooms"  # key in a session's own data
 
 
 class Room(NamedTuple):
@@ -27,32 +29,20 @@ class Room(NamedTuple):
     memory: int | None
 
 
-Rooms = dict[str, list[Room]]
-"""Rooms of the live workers, by the device that a spec asks for."""
-
-
-def needed_by(spec: ExperimentSpec) -> int | None:
+def tensors(needed: Footprint | None) -> int | None:
     """Least bytes that the tensors of a run need; None if they are not known."""
-    needed = footprint(spec)
     return None if needed is None else needed.tensors
 
 
-def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float, known: Rooms | None = None) -> None:
+def check(session: Session, spec: ExperimentSpec, needed: Footprint | None, heartbeat_seconds: float) -> None:
     """Refuse a spec that needs more memory than any worker gives.
-
-    Args:
-        known: rooms that were read for other specs; this call adds the rooms for its device.
 
     Raises:
         Invalid: a run needs more memory than every live worker gives it; the error names the field that matters most.
     """
-    needed = footprint(spec)
     if needed is None:
         return
-    known = {} if known is None else known
-    if spec.device not in known:
-        known[spec.device] = _rooms(session, spec.device, heartbeat_seconds)
-    room = _roomiest(known[spec.device], spec, needed)
+    room = _roomiest(_rooms(session, spec.device, heartbeat_seconds), spec, needed)
     if needed.on(room.kind) > (NO_MACHINE_HAS if room.memory is None else room.memory):
         raise Invalid([_refusal(spec, needed, room)])
 
@@ -71,8 +61,13 @@ def beside(
 
 
 def _rooms(session: Session, queue: str, heartbeat_seconds: float) -> list[Room]:
-    live = registration.live(session, queue, heartbeat_seconds)
-    return [Room(worker.kind, worker.memory_bytes) for worker in live]
+    """Rooms of the live workers that take runs from a queue. Each session reads them once, because it may check all
+    cells of a sweep."""
+    known: dict[str, list[Room]] = session.info.setdefault(_ROOMS, {})
+    if queue not in known:
+        live = registration.live(session, queue, heartbeat_seconds)
+        known[queue] = [Room(worker.kind, worker.memory_bytes) for worker in live]
+    return known[queue]
 
 
 def _roomiest(rooms: list[Room], spec: ExperimentSpec, needed: Footprint | None) -> Room:
@@ -110,22 +105,7 @@ def fitting(session: Session, worker_id: str, lines: Iterable[Line]) -> dict[Lin
     return {line: None if own is None else _fitting(own, others, line) for line in lines}
 
 
-class Worker(Protocol):
-    """A registered worker: its device, and the memory that it gives a training, in bytes."""
-
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def memory_bytes(self) -> int | None: ...
-
-    @property
-    def fused(self) -> bool | None: ...
-
-    def takes(self, queue: str) -> bool: ...
-
-
-def _fitting(own: Worker, others: Iterable[Worker], line: Line) -> ColumnElement[bool] | None:
+def _fitting(own: Registered, others: Iterable[Registered], line: Line) -> ColumnElement[bool] | None:
     if own.memory_bytes is None:
         return None
     taking = [worker for worker in others if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]
@@ -136,6 +116,6 @@ def _fitting(own: Worker, others: Iterable[Worker], line: Line) -> ColumnElement
     return fits if most == math.inf else or_(fits, Run.memory_bytes > most)
 
 
-def _most_tensors(worker: Worker) -> float:
+def _most_tensors(worker: Registered) -> float:
     """Most bytes of tensors that fit into a worker's memory."""
     return math.inf if worker.memory_bytes is None else worker.memory_bytes - needed_on(worker.kind, 0)

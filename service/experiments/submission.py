@@ -32,7 +32,7 @@ def submit(
     """Store an experiment with one queued run for each seed.
 
     Args:
-        memory_bytes: least memory of a run, see ``memory.needed_by``. Compute it before the transaction.
+        memory_bytes: least memory of a run, see ``memory.tensors``. Compute it before the transaction.
 
     Returns:
         The experiment as the API shows it, and whether it is new. The same key with the same request returns the first
@@ -60,7 +60,7 @@ def accepted_before(session: Session, request_digest: str, idempotency_key: str 
 
 
 class New(NamedTuple):
-    """An experiment that is not stored yet, and the least memory of its runs, see ``memory.needed_by``."""
+    """An experiment that is not stored yet, and the least memory of its runs, see ``memory.tensors``."""
 
     row: dict[str, Any]
     spec: ExperimentSpec

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, false, func, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, Select, bindparam, case, false, func, or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from service.experiments.tables import Experiment, Run, of_experiment, of_sweep
@@ -26,6 +26,7 @@ from service.fleet import registration
 SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
 ROUND = 2
 AT_ONCE = -1  # turn of a run that was given back
+LOOKED_AT = 1000  # runs at the front of a line, among which the next run that fits every worker is looked for
 ORDER = (Run.priority.desc(), Run.turn, Run.id)
 QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), Run.not_before.is_(None))
@@ -133,18 +134,28 @@ def _waiting(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
     """Build a query with three groups of columns: for each line, the smallest turn at the bound ``priority``; for each
     line, the smallest turn of runs that fit every worker; for each kind, whether such a worker is registered.
     """
+    return select(
+        *(_waiting_in(line).with_only_columns(Run.turn).limit(1).scalar_subquery() for line in lines),
+        *(_fitting_all(line) for line in lines),
+        *(registration.any_on(kind.device, fused=kind.fused) for kind in kinds),
+    )
+
+
+def _waiting_in(line: Line) -> Select[int, int | None]:
+    """Query for the turns of the ready runs of a line at the bound ``priority``, and for their memory."""
     at_priority = Run.priority == bindparam("priority")
-    fits = or_(Run.memory_bytes.is_(None), Run.memory_bytes <= registration.least_tensors())
-    least = [
-        select(Run.turn)
-        .where(*line.ready, at_priority, Run.turn > AT_ONCE, among)
-        .order_by(Run.turn)
-        .limit(1)
-        .scalar_subquery()
-        for among in (true(), fits)
-        for line in lines
-    ]
-    return select(*least, *(registration.any_on(kind.device, fused=kind.fused) for kind in kinds))
+    of_line = select(Run.turn, Run.memory_bytes).where(*line.ready, at_priority, Run.turn > AT_ONCE)
+    return of_line.order_by(Run.turn)
+
+
+def _fitting_all(line: Line) -> ColumnElement[int | None]:
+    """Query for the smallest turn of the runs of a line that fit every worker. If no worker says how much memory it
+    gives, the result is null, and the database looks at no run."""
+    least = registration.least_tensors()
+    front = _waiting_in(line).limit(LOOKED_AT).subquery()
+    fits = or_(front.c.memory_bytes.is_(None), front.c.memory_bytes <= least)
+    first = select(front.c.turn).where(fits).limit(1).scalar_subquery()
+    return case((least.is_not(None), first))
 
 
 class Turns:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from normcore.data.registry import DatasetError, pin
+from normcore.footprint import Footprint
 from normcore.own_code import LoadedOptions
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, resolve
 from service.errors import Invalid
@@ -17,19 +18,14 @@ def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
     """Resolve a spec, and tie it to the checksums of its data.
 
     Raises:
-        Invalid: fields are wrong, the data of the spec is missing, or its options were edited after this process
-            started.
+        Invalid: fields are wrong, or the data of the spec is missing.
     """
     try:
-        spec = pin(resolve(body), datasets_dir)
+        return pin(resolve(body), datasets_dir)
     except InvalidSpec as error:
         raise Invalid(error.errors) from None
     except DatasetError as error:
         raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
-    edited = loaded_options().edited(spec)
-    if edited:
-        raise Invalid([SpecError((part,), _edited(file), "options_edited") for part, file in edited.items()])
-    return spec
 
 
 @cache
@@ -44,17 +40,19 @@ def _edited(file: str) -> str:
     return f"{file} was edited after this service started; restart the service to load the new options and defaults"
 
 
-def check_at_hand(
-    session: Session, spec: ExperimentSpec, heartbeat_seconds: float, rooms: memory.Rooms | None = None
-) -> None:
-    """Refuse a spec that asks for something that is missing now.
+def check_at_hand(session: Session, spec: ExperimentSpec, needed: Footprint | None, heartbeat_seconds: float) -> None:
+    """Refuse a spec that asks for something that is missing now. This looks at files and asks the database.
 
     Args:
-        rooms: see ``memory.check``.
+        needed: memory of a run, see ``normcore.footprint``.
 
     Raises:
-        Invalid: something that the spec asks for is missing: a trained model, a kernel or memory.
+        Invalid: the options of the spec were edited after this process started, or something that the spec asks for is
+            missing: a trained model, a kernel or memory.
     """
+    edited = loaded_options().edited(spec)
+    if edited:
+        raise Invalid([SpecError((part,), _edited(file), "options_edited") for part, file in edited.items()])
     trained_run.check(session, spec)
     fused_kernels.check(session, spec, heartbeat_seconds)
-    memory.check(session, spec, heartbeat_seconds, rooms)
+    memory.check(session, spec, needed, heartbeat_seconds)

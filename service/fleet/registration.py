@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     ScalarSelect,
+    bindparam,
     case,
     delete,
     exists,
@@ -104,18 +106,51 @@ def is_live(heartbeat_seconds: float) -> ColumnElement[bool]:
     return Worker.heartbeat_at >= epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds
 
 
-def fused_among_live(session: Session, queue: str, heartbeat_seconds: float) -> set[bool | None]:
-    """Collect from the live workers that take runs from this queue whether they have fused kernels. None stands for a
-    worker that does not know yet. The set is empty if there is no such worker.
+class Registered(NamedTuple):
+    """A registered worker without the digests of its code, which are long and seldom needed.
+
+    Attributes:
+        queues: the devices of the runs that the worker takes, separated by commas.
+        fused: whether the worker has fused kernels; None if it does not know yet.
+        memory_bytes: bytes that the worker gives a training; None if that is not known.
     """
-    live = session.execute(select(Worker.queues, Worker.fused).where(is_live(heartbeat_seconds)))
-    return {fused for queues, fused in live if queue in queues.split(",")}
+
+    id: str
+    device: str
+    queues: str
+    fused: bool | None
+    memory_bytes: int | None
+
+    @property
+    def kind(self) -> str:
+        """Kind of the worker's device: ``cpu`` or ``cuda``."""
+        return self.device.partition(":")[0]
+
+    def takes(self, queue: str) -> bool:
+        """Tell if the worker takes runs that asked for this device."""
+        return queue in self.queues.split(",")
 
 
-def live(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]:
+# Each submission asks the second query, and building a query takes longer than executing it.
+_REGISTERED = select(Worker.id, Worker.device, Worker.queues, Worker.fused, Worker.memory_bytes)
+_LIVE = _REGISTERED.where(Worker.heartbeat_at >= epoch_now() - bindparam("silence")).order_by(Worker.id)
+
+
+def registered(session: Session) -> list[Registered]:
+    """List all registered workers. Some may have fallen silent a moment ago."""
+    return [Registered(*row) for row in session.connection().execute(_REGISTERED)]
+
+
+def live(session: Session, queue: str, heartbeat_seconds: float) -> list[Registered]:
     """List the live workers that take runs from this queue."""
+    found = session.connection().execute(_LIVE, {"silence": MISSED_HEARTBEATS * heartbeat_seconds})
+    return [worker for row in found if (worker := Registered(*row)).takes(queue)]
+
+
+def live_with_code(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]:
+    """List the live workers that take runs from this queue, with the digests of their code."""
     found = session.scalars(select(Worker).where(is_live(heartbeat_seconds)).order_by(Worker.id))
-    return [worker for worker in found if worker.takes(queue)]
+    return [worker for worker in found if queue in worker.queues.split(",")]
 
 
 def processes_on(session: Session, host: str) -> list[int]:
@@ -129,11 +164,6 @@ def least_tensors() -> ScalarSelect[int]:
     """
     process = case((Worker.device == "cpu", needed_on("cpu", 0)), else_=needed_on("cuda", 0))
     return select(func.min(Worker.memory_bytes - process)).scalar_subquery()
-
-
-def registered(session: Session) -> list[Worker]:
-    """List all registered workers. Some may have fallen silent a moment ago."""
-    return list(session.scalars(select(Worker)))
 
 
 def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:

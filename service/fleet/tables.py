@@ -25,12 +25,3 @@ class Worker(Base):
     memory_bytes: Mapped[int | None] = mapped_column(BigInteger)  # bytes that a training may take; null if not known
     started_at: Mapped[datetime] = mapped_column(UTCDateTime)
     heartbeat_at: Mapped[float] = mapped_column(Float, index=True)  # seconds since 1970, by the database's clock
-
-    @property
-    def kind(self) -> str:
-        """Kind of the worker's device: ``cpu`` or ``cuda``."""
-        return self.device.partition(":")[0]
-
-    def takes(self, queue: str) -> bool:
-        """Tell if the worker takes runs that asked for this device."""
-        return queue in self.queues.split(",")

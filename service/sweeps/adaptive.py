@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sqlalchemy import false, select
 from sqlalchemy.orm import Session
 
+from normcore.footprint import footprint
 from normcore.spec import ExperimentSpec, parse
 from normcore.spec.tasks import BENCHMARKS
 from service.experiments import memory
@@ -108,7 +109,7 @@ def _add_seed(session: Session, sweep: Sweep, cells: Cells) -> list[Notification
             sweep.reused_runs += 1
         else:
             row = experiment_row(spec, request_digest=sweep.request_digest, sweep_id=sweep.id)
-            new.append(New(row, spec, memory.needed_by(spec)))
+            new.append(New(row, spec, memory.tensors(footprint(spec))))
     return [notification(run) for run in store(session, new)] if new else []
 
 

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
+from normcore.footprint import Footprint, footprint
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
 from normcore.spec.messages import brief, quoted
 from service.errors import Invalid
-from service.experiments import memory, validation
+from service.experiments import validation
 from service.sweeps.spec import WrittenSweep
 
 MAX_ERRORS = 1000  # errors of all cells, after which no other cell is checked
@@ -26,13 +27,12 @@ Values = Mapping[str, Any]  # by dotted path
 
 
 class Cell(NamedTuple):
-    """A combination of values, the spec with these values, and the least memory of its runs (see
-    ``memory.needed_by``)."""
+    """A combination of values, the spec with these values, and the memory of its runs."""
 
     values: Values
     spec: ExperimentSpec
     fingerprint: str
-    memory_bytes: int | None
+    needed: Footprint | None
 
 
 def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
@@ -46,7 +46,7 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
     for values in all_values:
         try:
             spec = validation.accepted(spec_of(written, values), datasets_dir)
-            found.append(Cell(values, spec, spec.fingerprint(), memory.needed_by(spec)))
+            found.append(Cell(values, spec, spec.fingerprint(), footprint(spec)))
         except Invalid as refusal:
             refused.append(Refused(values, refusal.errors))
             if len(refusal.errors) > MAX_OF_ONE or sum(len(cell.errors) for cell in refused) > MAX_ERRORS:
@@ -200,10 +200,10 @@ def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell]
     Raises:
         Invalid: something is missing for some cells; the errors name each cell.
     """
-    refused, rooms = [], memory.Rooms()
+    refused = []
     for tried, cell in enumerate(found, start=1):
         try:
-            validation.check_at_hand(session, cell.spec, heartbeat_seconds, rooms)
+            validation.check_at_hand(session, cell.spec, cell.needed, heartbeat_seconds)
         except Invalid as refusal:
             refused.append(Refused(cell.values, refusal.errors))
             if len(refused) == MAX_REFUSED:

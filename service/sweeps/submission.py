@@ -7,6 +7,7 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from service.db import rows_of, utc_now
+from service.experiments.memory import tensors
 from service.experiments.submission import New, experiment_row, store
 from service.idempotency import stored_before
 from service.ids import new_id
@@ -109,7 +110,7 @@ def _new(plan: CellPlan, sweep_id: str, request_digest: str) -> New:
     whole = plan.cell.spec
     spec = whole.model_copy(update={"seeds": list(plan.seeds)}) if plan.reused else whole
     row = experiment_row(spec, request_digest=request_digest, sweep_id=sweep_id)
-    return New(row, spec, plan.cell.memory_bytes)
+    return New(row, spec, tensors(plan.cell.needed))
 
 
 def _cell_row(sweep_id: str, number: int, plan: CellPlan, new: dict[str, New]) -> dict[str, Any]:

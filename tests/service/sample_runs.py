@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import select
 
 from normcore.events import Analysed, Finding, Measured, Outcome, Result, Started, Timing
+from normcore.footprint import footprint
 from normcore.spec import TASKS, digest, resolve
 from service import results
 from service.db import Database
@@ -44,7 +45,7 @@ def submitted(db: Database, *args: Any, **parts: Any) -> ExperimentOut:
 def _stored(db: Database, body: Mapping[str, Any]) -> ExperimentOut:
     """Store a spec as a user wrote it."""
     spec = resolve(body)
-    memory_bytes = memory.needed_by(spec)
+    memory_bytes = memory.tensors(footprint(spec))
     with db.transaction() as session:
         return submission.submit(session, spec, memory_bytes=memory_bytes, request_digest=digest(body))[0]
 

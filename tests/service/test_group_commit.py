@@ -90,6 +90,13 @@ def test_a_refused_write_undoes_nothing_of_others(db: Database, refused: Work, e
     assert stored(db) == ["first", "good-1", "good-2"]
 
 
+def test_an_error_that_is_returned_is_raised_for_its_write_and_keeps_the_transaction(db: Database) -> None:
+    _, others = written(db, store("good-1"), lambda session: Conflict("this one"), store("good-2"))
+    assert [type(other) for other in others] == [Session, Conflict, Session]
+    assert others[0] is others[2]
+    assert stored(db) == ["first", "good-1", "good-2"]
+
+
 def test_an_error_of_the_database_is_raised_for_all_that_wait_after_one_try(db: Database) -> None:
     met: list[str] = []
 

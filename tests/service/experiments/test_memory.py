@@ -1,18 +1,26 @@
 """A spec that fits into no worker's memory is refused before it is stored; the error names the deciding size."""
 
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
+from sqlalchemy.orm import Session
 from starlette.testclient import TestClient
 
 from normcore.footprint import footprint
 from normcore.spec import resolve
+from normcore.spec.models.model import Cost, Model
+from normcore.spec.tasks.pixels import PermutedDigits
 from service import wording
 from service.db import Database
-from service.experiments import lifecycle
+from service.errors import Invalid
+from service.experiments import api, lifecycle
 from service.experiments.memory import NO_MACHINE_HAS
-from service.experiments.tables import Experiment, Run
+from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from tests.service.sample_runs import submitted, submitted_analysis, written
@@ -93,12 +101,59 @@ def test_an_impossible_size_is_refused_while_no_worker_reports_its_memory(client
     assert "no live worker says how much it has, so the limit is 17,592 GB" in refused["msg"]
 
 
-def test_a_spec_is_refused_while_the_database_is_written(client: TestClient, db: Database) -> None:
-    """The check is made before the transaction of the experiment, in which nobody else could write to SQLite."""
-    with db.transaction() as session:
-        session.execute(update(Experiment).values(idempotency_key=None))  # nobody else can write now
-        (refused,) = refusals(client, dry_run=False, model={"hidden_size": 65536, "num_layers": 64})
-    assert refused["type"] == "memory"
+def test_memory_is_computed_before_the_transaction(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """During the transaction nobody else can write to SQLite, and a plug-in's model may take long to count."""
+    writing, counted_while = threading.Event(), list[bool]()
+
+    def least_cost(task: PermutedDigits, model: Model) -> Cost | None:
+        counted_while.append(writing.is_set())
+        return None
+
+    @contextmanager
+    def transaction(db: Database) -> Iterator[Session]:
+        with original(db) as session:
+            writing.set()
+            yield session
+            writing.clear()
+
+    original = Database.transaction
+    monkeypatch.setattr(Database, "transaction", transaction)
+    monkeypatch.setattr(PermutedDigits, "least_cost", least_cost)
+    assert client.post("/v1/experiments", json=written()).status_code == 201
+    assert set(counted_while) == {False}
+
+
+def test_a_refused_spec_undoes_no_transaction(client: TestClient) -> None:
+    """Submissions share a transaction. If a refusal undid it, all others would be stored again, one by one."""
+    parts: Any = client.app.state  # type: ignore[attr-defined]
+    sizes, transactions = [32, 65536] * 2, list[Session]()
+    under_way, may_go_on = threading.Event(), threading.Event()
+
+    def hold(session: Session) -> None:
+        under_way.set()
+        assert may_go_on.wait(10)
+
+    def begun(session: Session, *_: Any) -> None:
+        transactions.append(session)
+
+    async def submit() -> list[Any]:
+        first = asyncio.create_task(parts.group_commit.write(hold))
+        assert await asyncio.to_thread(under_way.wait, 10)
+        specs = [written(model={"hidden_size": size, "num_layers": 64}) for size in sizes]
+        others = [asyncio.create_task(api.submit(parts, spec, None)) for spec in specs]
+        while len(parts.group_commit._waiting) < len(specs):
+            await asyncio.sleep(0)
+        event.listen(Session, "after_begin", begun)
+        may_go_on.set()
+        await first
+        return await asyncio.gather(*others, return_exceptions=True)
+
+    try:
+        outcomes = asyncio.run(submit())
+    finally:
+        event.remove(Session, "after_begin", begun)
+    assert [isinstance(outcome, Invalid) for outcome in outcomes] == [False, True] * 2
+    assert len(set(transactions)) == 1
 
 
 def test_a_worker_that_registers_again_with_more_memory_raises_the_limit(client: TestClient, db: Database) -> None:

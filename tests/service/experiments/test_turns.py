@@ -1,10 +1,13 @@
 """Experiments of one priority take turns, however many runs each has."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from sqlalchemy import text, update
+from sqlalchemy.orm import Session
 
+from normcore.footprint import needed_on
 from service.db import Database, epoch_now
 from service.experiments import lifecycle, turns
 from service.experiments.lifecycle import Lease
@@ -231,6 +234,66 @@ def test_the_next_run_is_found_by_the_index_without_a_look_at_runs_for_other_wor
         (condition,) = (line for line in plan if line.startswith("Index Cond"))
         assert f"(needs_fused = {str(needs_fused).lower()})" in condition
         assert "Sort" not in " ".join(plan)
+
+
+SMALL, LARGE = needed_on("cpu", 10**9), needed_on("cpu", 10**11)  # bytes that workers give a training
+
+
+def join(db: Database, worker_id: str, memory: int | None) -> None:
+    with db.transaction() as session:
+        registration.register(session, WorkerIdentity(worker_id, "host", 1, "cpu", ("auto", "cpu"), memory=memory))
+
+
+def needing(db: Database, memory: int, experiment_id: str) -> None:
+    with db.transaction() as session:
+        session.execute(update(Run).where(Run.experiment_id == experiment_id).values(memory_bytes=memory))
+
+
+def test_a_newcomer_does_not_overtake_the_runs_that_a_small_worker_has_left_to_do(db: Database) -> None:
+    """The small worker is far ahead in the turns, because the other runs do not fit it."""
+    join(db, "wrk_1", SMALL)
+    join(db, "wrk_large", LARGE)
+    first, too_large = submitted(db, seeds=range(12)), submitted(db, seeds=range(12))
+    needing(db, 10**10, too_large.id)
+    assert {claim_on_cpu(db) for _ in range(8)} == {first.id}
+    newcomer = submitted(db, seeds=range(4))
+    assert [claim_on_cpu(db) for _ in range(4)] == [first.id, newcomer.id, first.id, newcomer.id]
+
+
+@pytest.mark.parametrize(("worker_memory", "most"), [(None, turns.LOOKED_AT / 10), (SMALL, 4 * turns.LOOKED_AT)])
+def test_a_turn_takes_no_longer_behind_thousands_of_runs_that_fit_no_worker(
+    db: Database, worker_memory: int | None, most: float
+) -> None:
+    join(db, "wrk_1", worker_memory)
+    assert turns.LOOKED_AT == 1000
+    counted = []
+    for _ in range(3):
+        for _ in range(2):
+            needing(db, 10**10, submitted(db, seeds=range(1000)).id)
+        counted.append(rows_read_for_a_turn(db))
+    assert max(counted) <= most
+    assert counted[2] <= 1.1 * counted[1]
+
+
+def rows_read_for_a_turn(db: Database) -> int:
+    """Rows of runs that the database reads to find a newcomer's turn; on SQLite, hundredths of its instructions."""
+    with db.snapshot() as session:
+        line, connection = turns.Line("auto", needs_fused=False), session.connection()
+        if db.is_sqlite:
+            steps = []
+            driver: Any = connection.connection.dbapi_connection
+            driver.set_progress_handler(lambda: steps.append(1), 100)
+            turns.next_turn(session, line, priority=5)
+            driver.set_progress_handler(None, 0)
+            return len(steps)
+        before = _tuples_read(session)
+        turns.next_turn(session, line, priority=5)
+        return _tuples_read(session) - before
+
+
+def _tuples_read(session: Session) -> int:
+    read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'runs'"
+    return int(session.scalars(text(read)).one())
 
 
 def claim_on_cpu(db: Database) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from normcore.footprint import footprint
 from normcore.spec import resolve
 from normcore.spec.models.model import Cost, Model
 from normcore.spec.tasks.pixels import PermutedDigits
@@ -70,7 +71,7 @@ def test_the_memory_of_cells_is_not_computed_in_the_transaction(db: Database) ->
         submission.submit(session, written, uncounted, request_digest="d", idempotency_key=None)
     with db.snapshot() as session:
         stored_bytes = set(session.scalars(select(Run.memory_bytes)))
-    assert stored_bytes == {memory.needed_by(cell.spec) for cell in cells} != {None}
+    assert stored_bytes == {memory.tensors(footprint(cell.spec)) for cell in cells} != {None}
 
 
 def test_a_sweep_that_is_not_committed_leaves_nothing(db: Database) -> None:
