@@ -1,7 +1,8 @@
 """Every command and every snippet of README and of the site runs.
 
 Each page is run from top to bottom in an empty folder, as by a reader, with a service whose runs end at once. A block
-with a title is a file. ``exp_…`` stands for the newest experiment, and other ids likewise.
+with a title is a file. ``exp_…`` stands for the newest experiment, and other ids likewise. An output on a page has no
+label that its command does not print.
 """
 
 import os
@@ -120,18 +121,31 @@ def as_typed(text: str, reader: Reader) -> str:
     return PLACEHOLDER.sub(lambda found: reader.ids[found[1]], text.replace(DEFAULT_URL, reader.url))
 
 
-def run(block: Block, reader: Reader, folder: Path) -> None:
-    """Run a block as it is, except the commands in ``NOT_RUN``."""
+def run(block: Block, reader: Reader, folder: Path) -> str:
+    """Run a block as it is, except the commands in ``NOT_RUN``. Return what it prints."""
     if block.language == "python":
-        run_one([sys.executable, "-c"], block.text, reader, folder)
-        return
-    for command in commands(block.text):
-        if not command.startswith(tuple(NOT_RUN)):
-            run_one(["bash", "-euo", "pipefail", "-c"], command, reader, folder)
+        return run_one([sys.executable, "-c"], block.text, reader, folder)
+    ours = [command for command in commands(block.text) if not command.startswith(tuple(NOT_RUN))]
+    return "".join(run_one(["bash", "-euo", "pipefail", "-c"], command, reader, folder) for command in ours)
 
 
-def run_one(program: list[str], text: str, reader: Reader, folder: Path) -> None:
-    """Run a text, and record the ids that it prints."""
+def labels(printed: str) -> set[str]:
+    """Labels in an output of the command line: the columns of its tables, and what stands before its values.
+
+    These do not depend on the runs, unlike values, names and sentences.
+    """
+    lines, found = printed.splitlines(), set[str]()
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        cells = [cell for cell in re.split(" {2,}", line.strip()) if cell]
+        if below.startswith("──"):
+            found |= set(cells)
+        elif line.startswith("  ") and len(cells) > 1:
+            found.add(cells[0])
+    return found
+
+
+def run_one(program: list[str], text: str, reader: Reader, folder: Path) -> str:
+    """Run a text, and record the ids that it prints. Return what it prints."""
     command = [*program, as_typed(text, reader)]
     done = subprocess.run(command, cwd=folder, env=reader.environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
@@ -139,6 +153,7 @@ def run_one(program: list[str], text: str, reader: Reader, folder: Path) -> None
     if "exp" in reader.ids:
         with Client(reader.url) as client:
             reader.ids["run"] = client.experiment(reader.ids["exp"])["runs"][0]["id"]
+    return done.stdout
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NOT_RUN_PAGES], ids=name_of)
@@ -146,11 +161,14 @@ def test_every_block_of_a_page_runs(page: Path, reader: Reader, tmp_path: Path) 
     if all(block.title or block.language not in ("sh", "python") for block in blocks(page)):
         return
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    printed = ""
     for block in blocks(page):
         if block.title:
             (tmp_path / block.title).write_text(block.text, encoding="utf-8")
         elif block.language in ("sh", "python"):
-            run(block, reader, tmp_path)
+            printed = run(block, reader, tmp_path)
+        elif block.language == "text" and printed:
+            assert labels(block.text) <= labels(printed), printed
 
 
 def test_lists_of_exceptions_name_only_existing_pages_and_commands() -> None:
