@@ -44,6 +44,7 @@ NOT_RUN = {
     "git clone": "downloads this repository",
     "python3 -m venv": "makes another environment",
     "pip install": "installs packages",
+    ". .venv": "activates another environment",
     "make": "make's targets are what CI runs; tests/normbench/cli/test_demo.py runs the demo",
     "normbench up": "tests/normbench/cli/test_background.py starts and stops it",
     "normbench api": "serves until it is stopped; tests/normbench/cli/test_servers.py runs it",
