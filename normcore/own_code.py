@@ -7,11 +7,10 @@ import torch.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from normcore.code_version import code_version
-from normcore.source_files import Source, State, code_in, digest_of, source_of_module, sources_of_package, state_of
+from normcore.source_files import Source, digest_of, source_of_module, sources_of_package
 from normcore.spec import ExperimentSpec, TrainingSpec, digest
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
@@ -23,7 +22,6 @@ from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.part import Part
 from normcore.spec.registry import Registry
 from normcore.spec.tasks import BENCHMARKS
-from normcore.used_modules import modules_used_by
 
 PROJECT = "normcore"
 REGISTRIES: Mapping[str, Sequence[Registry[Any]]] = {
@@ -49,7 +47,7 @@ def code_of(spec: ExperimentSpec) -> dict[str, Any]:
 def parts_of(spec: ExperimentSpec) -> dict[str, str | None]:
     """Compute a digest of the code of each own part of a spec: norm, model, task, optimizer. None for a part whose
     sources cannot be found."""
-    return {name: digest_of_part(registry, part) for name, registry, part in _own_parts(spec)}
+    return {name: digest_of_part(registry, part) for name, registry, part in own_parts(spec)}
 
 
 def present_code(spec: ExperimentSpec) -> str:
@@ -84,48 +82,13 @@ def digests() -> dict[str, dict[str, str | None]]:
 
 def tags_of(spec: ExperimentSpec) -> dict[str, str]:
     """Return the tag of each part of a spec that comes in kinds: ``{"norm": "layer_norm", "model": "lstm", ...}``."""
-    return {name: registry.tag_of(part) for name, registry, part in _own_parts(spec)}
+    return {name: registry.tag_of(part) for name, registry, part in own_parts(spec)}
 
 
 def changed_at(spec: ExperimentSpec) -> float:
     """Find the time of the last change to a source file of the spec's own parts, in seconds since 1970."""
-    modules = (module for _, registry, part in _own_parts(spec) for module in _modules(registry, part))
+    modules = (module for _, registry, part in own_parts(spec) for module in _modules(registry, part))
     return max((source.state.mtime_ns for module in modules for source in _sources(module)), default=0) / 1e9
-
-
-class LoadedOptions:
-    """Source files of all classes of options, as they were when this object was made.
-
-    The API has these classes in its memory. So a spec gets the defaults and the checks of these files, whatever stands
-    in the files later.
-    """
-
-    def __init__(self) -> None:
-        self._files: dict[str, tuple[State, bytes]] = {}
-        self._sources: dict[type[Part], tuple[Source, ...]] = {}  # a class that is loaded stays in its files
-        for _, registry, tag in registered():
-            self._sources[registry[tag]] = sources = tuple(_of_options(registry[tag]))
-            for source in sources:
-                self._files[source.path] = source.state, Path(source.path).read_bytes()
-
-    def edited(self, spec: ExperimentSpec) -> dict[str, str]:
-        """Find the source files of a spec's options that were edited after this object was made: file names by part of
-        the spec."""
-        found = {}
-        for name, _, part in _own_parts(spec):
-            for source in self._sources.get(type(part)) or _of_options(type(part)):
-                now = state_of(source.path)
-                state, content = self._files.get(source.path, (now, b""))
-                if now not in (None, state) and code_in(content) != code_in(Path(source.path).read_bytes()):
-                    found[name] = source.name
-        return found
-
-
-def _of_options(kind: type[Part]) -> Iterator[Source]:
-    """Yield the source files of a class of options, of its base classes, and of what they import for their defaults."""
-    bases = [base for base in kind.__mro__ if issubclass(base, Part)]
-    for module in sorted({base.__module__ for base in bases}.union(*map(modules_used_by, bases))):
-        yield from source_of_module(module)
 
 
 def registered() -> Iterator[tuple[str, Registry[Any], str]]:
@@ -136,7 +99,8 @@ def registered() -> Iterator[tuple[str, Registry[Any], str]]:
                 yield name, registry, tag
 
 
-def _own_parts(spec: ExperimentSpec) -> Iterator[tuple[str, Registry[Any], Part]]:
+def own_parts(spec: ExperimentSpec) -> Iterator[tuple[str, Registry[Any], Part]]:
+    """Yield the parts of a spec that come in kinds: name of the part, its registry, and its options."""
     if spec.norm is not None:
         yield "norm", METHODS, spec.norm
     if spec.model is not None:

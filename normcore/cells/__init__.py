@@ -9,6 +9,7 @@ from copy import copy
 from typing import Any, Protocol, Self, TypeVar, cast
 
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import ParametrizationList
 
 from normcore.norms import Call, Normalization, check_call
 from normcore.spec.cells import CELLS
@@ -95,9 +96,32 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
             f' nothing; write self.norm_h = norm.norm(options.hidden_size, "{place}") and call it, or remove {place}'
             f" from places in {tag}'s options"
         )
-    for part in [part for part in cell.modules() if part not in parts]:
-        norm.parametrize(part, *(name for name, p in part.named_parameters(recurse=False) if p.dim() == 2))
+    _parametrize(cell, norm, parts, tag)
     return cast(Cell[State], cell)
+
+
+def _parametrize(cell: nn.Module, norm: Normalization, norms: set[nn.Module], tag: str) -> None:
+    """Let the method parametrize the matrices of a cell and of its parts, except of the ``norms``. Matrices that the
+    cell has parametrized itself stay as they are.
+
+    Raises:
+        CannotRun: the method would give two parts that share a matrix a matrix each.
+    """
+    done = {m for part in cell.modules() if isinstance(part, ParametrizationList) for m in part.modules()}
+    paths: dict[nn.Parameter, str] = {}
+    for of_part, part in [
+        (path, part) for path, part in cell.named_modules() if part not in norms and part not in done
+    ]:
+        for name, matrix in list(part.named_parameters(of_part, recurse=False)):
+            if matrix.dim() != 2:
+                continue
+            attribute, first = name.rpartition(".")[2], paths.setdefault(matrix, name)
+            norm.parametrize(part, attribute)
+            if first != name and part._parameters.get(attribute) is not matrix:
+                raise CannotRun(
+                    f"{tag}: {first} and {name} are one matrix, and this method would make two of it; keep one part,"
+                    " and call it twice"
+                )
 
 
 def _noting(norm: Normalization, places: set[Place], parts: set[nn.Module]) -> Normalization:

@@ -8,10 +8,12 @@ from sqlalchemy.orm import Session
 
 from normcore.data.registry import DatasetError, pin
 from normcore.footprint import Footprint
-from normcore.own_code import LoadedOptions
+from normcore.loaded_options import LoadedOptions
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, resolve
 from service.errors import Invalid
 from service.experiments import fused_kernels, memory, trained_run
+
+_FILES = "normbench files of options"  # key in a session's own data, so that a session looks at a file once
 
 
 def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
@@ -21,11 +23,13 @@ def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
         Invalid: fields are wrong, or the data of the spec is missing.
     """
     try:
-        return pin(resolve(body), datasets_dir)
+        spec = pin(resolve(body), datasets_dir)
     except InvalidSpec as error:
         raise Invalid(error.errors) from None
     except DatasetError as error:
         raise Invalid([SpecError(error.field, str(error), "dataset")]) from None
+    loaded_options().compare_plug_ins(spec)
+    return spec
 
 
 @cache
@@ -50,7 +54,7 @@ def check_at_hand(session: Session, spec: ExperimentSpec, needed: Footprint | No
         Invalid: the options of the spec were edited after this process started, or something that the spec asks for is
             missing: a trained model, a kernel or memory.
     """
-    edited = loaded_options().edited(spec)
+    edited = loaded_options().find_edited(spec, session.info.setdefault(_FILES, {}))
     if edited:
         raise Invalid([SpecError((part,), _edited(file), "options_edited") for part, file in edited.items()])
     trained_run.check(session, spec)

@@ -1,6 +1,5 @@
 """Digests of the parts of a spec change with the code of these parts, and with no other code."""
 
-import importlib
 import shutil
 import sys
 from collections.abc import Iterator
@@ -11,10 +10,9 @@ import pytest
 
 import normcore
 from normcore import own_code
-from normcore.own_code import LoadedOptions, code_of, digests, parts_of, present_code
+from normcore.own_code import code_of, digests, parts_of, present_code
 from normcore.spec import resolve
 from normcore.spec.methods import METHODS
-from normcore.used_modules import modules_used_by
 
 SPEC: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}, "norm": {"method": "rms_norm"}}
 
@@ -129,38 +127,3 @@ def test_digest_of_a_plug_in_covers_all_modules_of_its_package(plug_in: Path) ->
     second = digest()
     (plug_in / "more.py").write_text("C = 1\n")
     assert len({first, second, digest()}) == 3
-
-
-def test_edited_options_change_the_digest_and_a_touched_file_does_not(project: Path) -> None:
-    loaded, options = LoadedOptions(), project / "spec/methods/rms_norm.py"
-    assert loaded.edited(resolve(SPEC)) == {}
-    options.write_text("# for nobody\n" + options.read_text())
-    assert loaded.edited(resolve(SPEC)) == {}
-    options.write_text(options.read_text() + "EDITED = True\n")
-    assert loaded.edited(resolve(SPEC)) == {"norm": "normcore/spec/methods/rms_norm.py"}
-    assert loaded.edited(resolve({**SPEC, "norm": {"method": "none"}})) == {}
-
-
-def test_a_default_that_was_edited_in_another_module_is_an_edit_of_the_options(
-    plug_in: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The module that implements the method is not: the options do not use it."""
-    (plug_in / "constants.py").write_text("EPS = 1e-5\n")
-    (plug_in / "numbers.py").write_text("from .constants import EPS\nSMALL = 10 * EPS\n")
-    options = plug_in / "__init__.py"
-    options.write_text(
-        "from own_method import formula\nfrom .numbers import SMALL\n"
-        + options.read_text()
-        + "    eps: float = SMALL\n"
-    )
-    importlib.invalidate_caches()
-    from own_method import OwnNorm
-
-    assert modules_used_by(OwnNorm) >= {"own_method", "own_method.numbers", "own_method.constants"}
-    monkeypatch.setitem(METHODS._all, "own_norm", OwnNorm)
-    spec, loaded = resolve(SPEC).model_copy(update={"norm": OwnNorm()}), LoadedOptions()
-    (plug_in / "formula.py").write_text("B = 2\n")
-    (plug_in / "layers.py").write_text("A = 2\n")
-    assert loaded.edited(spec) == {}
-    (plug_in / "constants.py").write_text("EPS = 1e-3\n")
-    assert loaded.edited(spec) == {"norm": "own_method/constants.py"}

@@ -215,8 +215,8 @@ HABITS: dict[str, tuple[Any, str, str]] = {
     "t of a sum": (normalized_sum, r"norm\(a, t, size", "norm(a, 0, size"),
     "size of a sum": (normalized_sum, r", size=size_of_products\(weight, h\)", ""),
     "size of the recurrent product in a sum": (None, r"(normalized_sum\(.*), state\.h, t\)", r"\1, 0 * state.h, t)"),
-    "parametrize": (cells.build, r"norm\.parametrize\(.*\)$", "pass"),
-    "parametrize one matrix": (cells.build, r"if p\.dim\(\) == 2\)", 'if name == "weight_ih")'),
+    "parametrize": (cells._parametrize, r"norm\.parametrize\(.*\)$", "pass"),
+    "parametrize one matrix": (cells._parametrize, r"matrix\.dim\(\) != 2", 'name != "weight_ih"'),
     "norm of the recurrent term": (
         None,
         r"normalized_product\(self\.norm_h, self\.weight_hh, state\.h, t\)",
@@ -251,7 +251,7 @@ def without(cell: str, habit: str) -> Make:
     """Return ``build`` for the cell, made from source code that lacks a habit."""
     forgetting, pattern, instead = HABITS[habit]
     made: dict[str, Any] = {}
-    for part in (normalized_product, normalized_sum, RecurrentCell, *classes_of(cell), cells.build):
+    for part in (normalized_product, normalized_sum, RecurrentCell, *classes_of(cell), cells._parametrize, cells.build):
         source = inspect.getsource(part)
         if part is forgetting or (forgetting is None and part in classes_of(cell)):
             source = re.sub(pattern, instead, source, flags=re.MULTILINE)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrizations import orthogonal
 
 from normcore import cells, norms
 from normcore.cells.cell import HiddenState, RecurrentCell
@@ -132,6 +133,42 @@ def test_cell_without_a_norm_at_one_of_its_places_is_refused(method: Method) -> 
         ' self.norm_h = norm.norm(options.hidden_size, "recurrent") and call it, or remove recurrent from places in'
         " gru's options"
     )
+
+
+class ParametrizedByItself(Wrong):
+    """Cell that lets the method parametrize its matrices, and keeps one of its own orthogonal."""
+
+    def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
+        super().__init__(options, input_size, norm)
+        self.square = nn.Linear(3, 3, bias=False)
+        orthogonal(self.square)
+        norm.parametrize(self, "weight_ih", "weight_hh")
+
+
+def test_a_matrix_that_the_cell_has_parametrized_is_not_parametrized_again() -> None:
+    cell = cells.build(cell_at("ParametrizedByItself"), 2, norms.build(WeightNorm()))
+    assert isinstance(cell, nn.Module)
+    of_matrices = {name for name, _ in cell.named_parameters() if "parametrizations" in name}
+    assert of_matrices == {
+        *(f"parametrizations.{matrix}.original{k}" for matrix in ("weight_ih", "weight_hh") for k in (0, 1)),
+        "square.parametrizations.weight.original",
+    }
+
+
+class Tied(Wrong):
+    """Cell with two parts that share a matrix."""
+
+    def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
+        super().__init__(options, input_size, norm)
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+
+
+def test_a_method_that_would_untie_a_shared_matrix_is_refused() -> None:
+    cell: Any = cells.build(cell_at("Tied"), 2, norms.build(LayerNorm()))
+    assert cell.first.weight is cell.second.weight
+    with pytest.raises(CannotRun, match=r"first\.weight and second\.weight are one matrix"):
+        cells.build(cell_at("Tied"), 2, norms.build(WeightNorm()))
 
 
 class Keeps(Wrong):

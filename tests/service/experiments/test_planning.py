@@ -202,10 +202,10 @@ def test_workers_with_other_code_are_named_with_the_parts_that_differ(client: Te
 def test_edited_options_are_refused_until_the_service_is_restarted(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def edited(spec: ExperimentSpec) -> dict[str, str]:
+    def find_edited(spec: ExperimentSpec, looked: object) -> dict[str, str]:
         return {"norm": "normcore/spec/methods/layer_norm.py"} if spec.norm and spec.norm.method == "layer_norm" else {}
 
-    monkeypatch.setattr(validation.loaded_options(), "edited", edited)
+    monkeypatch.setattr(validation.loaded_options(), "find_edited", find_edited)
     answer = client.post("/v1/experiments", params={"dry_run": "true"}, json=written("layer_norm"))
     assert answer.status_code == 422
     [error] = answer.json()["errors"]

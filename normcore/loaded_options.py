@@ -1,0 +1,182 @@
+"""Options that a process has loaded, compared with the files that they were loaded from.
+
+The API has the classes of options in its memory. It resolves specs by their defaults and their checks, whatever stands
+in the files later. So it must notice an edit, and refuse a spec of edited options until it is started again.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from sysconfig import get_paths
+from typing import Any, NamedTuple
+
+from normcore.own_code import PROJECT, REGISTRIES, own_parts, registered
+from normcore.source_files import State, code_in, digest_of, state_of
+from normcore.spec import ExperimentSpec, digest
+from normcore.spec.part import Part
+
+OURS = frozenset({"normcore", "service", "workers", "normbench", "migrations", "tests", "benchmarks", "__main__"})
+INSTALLED = tuple({get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+IMPORT_SECONDS = 30.0  # for a fresh process that imports the options
+DESCRIBE = "import sys; from normcore.loaded_options import describe; print(describe(*sys.argv[1:]))"
+"""Program of the fresh process; its arguments are the part of a spec and the tag."""
+
+Looked = dict[str, State | None]
+"""States of files, by path. The state is None if the file does not exist."""
+
+
+class _File(NamedTuple):
+    """File of a loaded module, as it was when it was recorded."""
+
+    name: str
+    path: str
+    state: State
+    content: bytes
+
+
+class LoadedOptions:
+    """Source files of all classes of options, as they were when this object was made.
+
+    A spec depends on three kinds of files: on those of its own classes of options, on those of ``normcore.spec`` that
+    all specs share, and, if it names a plug-in, on the modules of users that are loaded. After an edit of one of the
+    last, a fresh process imports the options. They count as edited if their fields or defaults differ.
+    """
+
+    def __init__(self) -> None:
+        kinds = {registry[tag] for _, registry, tag in registered()}
+        self._own = {kind: _files(_modules_of_bases(kind)) for kind in kinds}
+        with_options = {kind.__module__ for kind in kinds}
+        self._shared = _files(name for name in _below(f"{PROJECT}.spec") if name not in with_options)
+        tops = {_top(kind.__module__) for kind in kinds}
+        self._of_users = _files(name for name in sorted(sys.modules) if _is_of_a_user(name, tops))
+        self._digests: dict[str, str] = {}  # of the files whose state has changed
+        self._compared: dict[type[Part], tuple[list[State | None], bool]] = {}
+
+    def compare_plug_ins(self, spec: ExperimentSpec) -> None:
+        """Compare the plug-ins that a spec names with their files. If these were edited, this starts a process. The
+        result is kept, so call this before a transaction in which ``find_edited`` is called.
+        """
+        if any(_top(type(part).__module__) != PROJECT for _, _, part in own_parts(spec)):
+            self.find_edited(spec)
+
+    def find_edited(self, spec: ExperimentSpec, looked: Looked | None = None) -> dict[str, str]:
+        """Find the source files of a spec's options that were edited after this object was made: file names by part of
+        the spec.
+
+        Args:
+            looked: files that were looked at for other specs; this call adds the files of its spec.
+        """
+        looked = {} if looked is None else looked
+        found = {}
+        for name, registry, part in own_parts(spec):
+            edited = self._first_edited(self._own[type(part)], looked)
+            if edited is None and _top(type(part).__module__) != PROJECT:
+                edited = self._first_edited(self._of_users, looked)
+                if edited is not None and self._are_the_same(name, registry.tag_of(part), type(part), looked):
+                    edited = None
+            if edited is not None:
+                found[name] = edited
+        shared = self._first_edited(self._shared, looked)
+        return found if found or shared is None else {"task": shared}
+
+    def _first_edited(self, files: Iterable[_File], looked: Looked) -> str | None:
+        for file in files:
+            now = _look_at(file, looked)
+            if now != file.state and (now is None or digest_of(file.path, now) != self._digest_of(file)):
+                return file.name
+        return None
+
+    def _digest_of(self, file: _File) -> str:
+        if file.path not in self._digests:
+            code = code_in(file.content) if file.path.endswith(".py") else file.content
+            self._digests[file.path] = hashlib.sha256(code).hexdigest()
+        return self._digests[file.path]
+
+    def _are_the_same(self, part: str, tag: str, kind: type[Part], looked: Looked) -> bool:
+        """Compare the loaded options with those that a fresh process imports now. This takes a second after an edit;
+        the result is kept until the next edit."""
+        states = [_look_at(file, looked) for file in self._of_users]
+        known = self._compared.get(kind)
+        if known is None or known[0] != states:
+            known = states, _described_afresh(part, tag) == _fields_of(kind)
+            self._compared[kind] = known
+        return known[1]
+
+
+def _look_at(file: _File, looked: Looked) -> State | None:
+    if file.path not in looked:
+        looked[file.path] = state_of(file.path)
+    return looked[file.path]
+
+
+def describe(part: str, tag: str) -> str:
+    """Compute a digest of the fields and defaults of the options that this process imports for a part of a spec."""
+    registry = next(registry for registry in REGISTRIES[part] if tag in registry)
+    return _fields_of(registry[tag])
+
+
+def _fields_of(kind: type[Part]) -> str:
+    fields = kind.model_fields.items()
+    defaults = {name: repr(field.get_default(call_default_factory=True, validated_data={})) for name, field in fields}
+    return digest([json.dumps(kind.model_json_schema(), sort_keys=True), defaults])
+
+
+def _described_afresh(part: str, tag: str) -> str | None:
+    """Run ``describe`` in a fresh process; None if it fails, for example because the edit has a mistake."""
+    path = os.pathsep.join(folder for folder in sys.path if folder)
+    command = [sys.executable, "-P", "-c", DESCRIBE, part, tag]
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=IMPORT_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.split()[-1] if done.returncode == 0 and done.stdout.strip() else None
+
+
+def _modules_of_bases(kind: type[Part]) -> list[str]:
+    return list(dict.fromkeys(base.__module__ for base in kind.__mro__ if issubclass(base, Part)))
+
+
+def _below(package: str) -> list[str]:
+    return [name for name in sorted(sys.modules) if f"{name}.".startswith(f"{package}.")]
+
+
+def _is_of_a_user(module: str, tops: set[str]) -> bool:
+    """Tell if a loaded module is of a plug-in's package, or is the user's for another reason: it is not ours, and of no
+    installed package."""
+    top = _top(module)
+    if top in OURS:
+        return False
+    return top in tops or not str(_path_of(module) or INSTALLED[0]).startswith(INSTALLED)
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _path_of(module: str) -> str | None:
+    path: Any = getattr(sys.modules.get(module), "__file__", None)
+    return path if isinstance(path, str) else None
+
+
+def _files(modules: Iterable[str]) -> list[_File]:
+    return [file for module in modules for file in _file(module)]
+
+
+def _file(module: str) -> Iterator[_File]:
+    """Yield the file of a loaded module. A module without a readable file, such as one in an archive, has none."""
+    path = _path_of(module)
+    state = state_of(path) if path is not None else None
+    if path is None or state is None:
+        return
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return
+    depth = module.count(".") + (2 if hasattr(sys.modules[module], "__path__") else 1)
+    yield _File("/".join(Path(path).parts[-depth:]), path, state, content)
