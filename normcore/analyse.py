@@ -50,7 +50,7 @@ def analyse(
         prepare = ANALYSES.implementation(spec.task, "prepare")
         work = cast(Work, prepare(spec, seed, Resources(device, datasets_dir, trained)))
         clock.stop()
-        yield _started(spec, work, threads)
+        yield _describe_start(spec, work, threads)
         findings: list[Finding] = []
         curves: dict[str, list[tuple[int, float]]] = {}
         for step, piece in enumerate(work.pieces, 1):
@@ -66,7 +66,7 @@ def analyse(
         yield Analysed(tuple(findings), clock.seconds)
 
 
-def _started(spec: AnalysisSpec, work: Work, threads: int) -> Started:
+def _describe_start(spec: AnalysisSpec, work: Work, threads: int) -> Started:
     kernel, kernels = ("reference", None) if work.model is None else running(work.model, work.device)
     return Started(
         step=0,

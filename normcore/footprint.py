@@ -49,7 +49,7 @@ class Footprint:
     def on(self, kind: str) -> int:
         """Bytes that the run needs in the memory of a kind of device, ``cpu`` or ``cuda``. Python and torch count for
         ``cpu`` only, because they lie in the machine's memory."""
-        return needed_on(kind, self.tensors)
+        return compute_needed_bytes(kind, self.tensors)
 
 
 class FootprintOnCpu(Footprint):
@@ -59,7 +59,7 @@ class FootprintOnCpu(Footprint):
         return Footprint.on(self, kind) if kind == "cpu" else 0
 
 
-def needed_on(kind: str, tensors: int) -> int:
+def compute_needed_bytes(kind: str, tensors: int) -> int:
     """Compute the bytes that a run needs in the memory of a kind of device, from the bytes of its tensors. For
     ``cpu`` the bytes of the process are added."""
     return tensors + (PROCESS_BYTES if kind == "cpu" else 0)
@@ -125,8 +125,10 @@ def excess(spec: ExperimentSpec, memory: int, kind: str) -> Excess:
     sizes = [size for part, written in parts.items() for size in _sizes(spec, part, written)]
     if not sizes:
         return Excess(("task", "name"), None)
-    found = min(sizes, key=lambda size: _needed(size.changed(min(size.value // 2, size.usual or size.value)), kind))
-    most = _largest(found.value, lambda smaller: _needed(found.changed(smaller), kind) <= memory)
+    found = min(
+        sizes, key=lambda size: _estimate_bytes(size.changed(min(size.value // 2, size.usual or size.value)), kind)
+    )
+    most = _largest(found.value, lambda smaller: _estimate_bytes(found.changed(smaller), kind) <= memory)
     return Excess(found.path, most if most and most >= found.least else None)
 
 
@@ -153,17 +155,17 @@ def _sizes(spec: ExperimentSpec, part: str, usual: Mapping[str, Any]) -> Iterato
     for name, value in () if options is None else options:
         if type(value) is int and value > 1:
 
-            def changed(smaller: int, name: str = name) -> ExperimentSpec:
+            def shrink_number(smaller: int, name: str = name) -> ExperimentSpec:
                 return spec.model_copy(update={part: options.model_copy(update={name: max(1, smaller)})})
 
-            yield _Size((part, name), value, changed, usual.get(name), _least(options, name))
+            yield _Size((part, name), value, shrink_number, usual.get(name), _least(options, name))
         elif isinstance(value, tuple) and value and all(type(size) is int for size in value):
 
-            def capped(most: int, name: str = name, value: tuple[int, ...] = value) -> ExperimentSpec:
+            def cap_numbers(most: int, name: str = name, value: tuple[int, ...] = value) -> ExperimentSpec:
                 smaller = tuple(min(size, max(1, most)) for size in value)
                 return spec.model_copy(update={part: options.model_copy(update={name: smaller})})
 
-            yield _Size((part, name), max(value), capped, max(usual.get(name, (1,))), 1)
+            yield _Size((part, name), max(value), cap_numbers, max(usual.get(name, (1,))), 1)
 
 
 def _least(options: Part, name: str) -> int:
@@ -172,7 +174,7 @@ def _least(options: Part, name: str) -> int:
     return max([1, *(bound for bound in bounds if isinstance(bound, int))])
 
 
-def _needed(spec: ExperimentSpec, kind: str) -> int:
+def _estimate_bytes(spec: ExperimentSpec, kind: str) -> int:
     found = footprint(spec)
     return found.on(kind) if found else 0
 

@@ -13,7 +13,7 @@ from benchmarks.reproductions.markdown import words
 from benchmarks.reproductions.mean_curves import Band, mean_curves
 from benchmarks.reproductions.measurements import Trained, made_by, trained
 from benchmarks.reproductions.sections import CURVES, Section
-from normcore.figures.figure import Figure, themed
+from normcore.figures.figure import Figure, apply_theme
 from normcore.spec import TrainingSpec
 from normcore.spec.metric import Metric
 from normcore.target import Point
@@ -84,7 +84,7 @@ def _sample(artifacts: Artifacts, run_id: str, name: str) -> Figure | bytes:
 
 
 def _svg(figure: Figure) -> bytes:
-    drawn: Any = themed(figure, "light")
+    drawn: Any = apply_theme(figure, "light")
     height = figure["layout"].get("height", HEIGHT)
     content: bytes = kaleido.calc_fig_sync(drawn, opts={"format": "svg", "width": WIDTH, "height": height})
     return content

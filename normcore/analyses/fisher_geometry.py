@@ -17,7 +17,7 @@ from normcore.analyses.fisher_matrices import (
     deviation,
     diagonal_blocks,
     divergence_excess,
-    doubled,
+    double_rows,
     draw_model,
     factor,
     fisher_matrix,
@@ -256,10 +256,10 @@ def _rate_findings(draw: Draw, fishers: Fishers, generator: torch.Generator) -> 
         value = row_factor(theta, weight_fisher, len(theta))
         yield rate_finding(f"{method}.row", value, f"factor of F_ii of the weights, Bernoulli; {remarks[method]}")
     for method in ("weight_norm", "batch_norm"):
-        grown = fisher_matrix(doubled(theta, slice(1)), x, method, "categorical")
+        grown = fisher_matrix(double_rows(theta, slice(1)), x, method, "categorical")
         value = factor(weight_blocks(grown)[0, :, 1:], weight_blocks(fishers[method, "categorical"])[0, :, 1:])
         yield rate_finding(f"{method}.across", value, "factor of F_ij of the weights, i != j, categorical; exact")
-    grown = fisher_matrix(doubled(theta, slice(None)), x, "layer_norm", "bernoulli")
+    grown = fisher_matrix(double_rows(theta, slice(None)), x, "layer_norm", "bernoulli")
     value = factor(weight_blocks(grown), weight_blocks(fishers["layer_norm", "bernoulli"]))
     yield rate_finding("layer_norm.matrix", value, "factor of F of the weights as W doubles, Bernoulli; 1/4 exactly")
     wide = draw_model(GROWTH[-1] * len(theta), x.shape[1], len(x), generator)

@@ -49,11 +49,11 @@ def outputs(theta: Tensor, x: Tensor, method: Method | None) -> Tensor:
     weight, bias = theta[:, :size], theta[:, size]
     if method is None:
         return x @ weight.T + bias
-    a_hat, _ = normalized(weight, x, method)
+    a_hat, _ = normalize_sums(weight, x, method)
     return theta[:, size + 1] * a_hat + bias
 
 
-def normalized(weight: Tensor, x: Tensor, method: Method) -> tuple[Tensor, Tensor]:
+def normalize_sums(weight: Tensor, x: Tensor, method: Method) -> tuple[Tensor, Tensor]:
     """Normalize the summed inputs a = W x of LN Eq. 1, without eps: returns (a - mean) / sigma (N, H), and sigma."""
     a = x @ weight.T  # (N, H)
     mean, sigma = moments(a, weight, method)
@@ -153,7 +153,7 @@ def misprinted_fisher(theta: Tensor, x: Tensor, method: Method, covariance: Tens
 def _output_gradient(theta: Tensor, x: Tensor, method: Method) -> Tensor:
     """Derivatives of z_i by [w_i, b_i, g_i]: (N, H, F + 2)."""
     size = x.shape[1]
-    a_hat, sigma = normalized(theta[:, :size], x, method)
+    a_hat, sigma = normalize_sums(theta[:, :size], x, method)
     by_weight = (theta[:, size + 1] / sigma)[..., None] * chi(theta[:, :size], x, method)
     return torch.cat([by_weight, torch.ones_like(a_hat)[..., None], a_hat[..., None]], -1)
 
@@ -163,7 +163,7 @@ def chi(weight: Tensor, x: Tensor, method: Method) -> Tensor:
 
     chi_i = x - d mean_i / d w_i - (a_i - mean_i) / sigma_i d sigma_i / d w_i
     """
-    a_hat, sigma = normalized(weight, x, method)
+    a_hat, sigma = normalize_sums(weight, x, method)
     if method == "weight_norm":
         mean_slope = torch.zeros_like(x)[:, None]
         sigma_slope = weight / sigma.T  # (H, F)
@@ -183,7 +183,7 @@ def layer_norm_weight_fisher(theta: Tensor, x: Tensor, covariance: Tensor) -> Te
     a^ is the normalized a. Shapes are (H, F + 2), (N, F), (N, H, H) -> (H, F, H, F).
     """
     size = x.shape[1]
-    a_hat, sigma = normalized(theta[:, :size], x, "layer_norm")
+    a_hat, sigma = normalize_sums(theta[:, :size], x, "layer_norm")
     shared = (1 + a_hat[:, :, None] * a_hat[:, None, :]) / len(theta)
     slope = theta[:, size + 1, None] * (torch.eye(len(theta)).to(x) - shared) / sigma[..., None]  # (N, H, H)
     return torch.einsum("nij,nf,ng->ifjg", slope.mT @ covariance @ slope, x, x) / len(x)
@@ -194,7 +194,7 @@ def gain_metric(weight: Tensor, x: Tensor, method: Method, covariance: Tensor) -
 
     Shapes are (H, F), (N, F), (N, H, H) -> (H, H).
     """
-    a_hat, _ = normalized(weight, x, method)
+    a_hat, _ = normalize_sums(weight, x, method)
     return torch.einsum("nij,ni,nj->ij", covariance, a_hat, a_hat) / len(x)
 
 
@@ -266,7 +266,7 @@ def bernoulli_divergence(z: Tensor, changed: Tensor) -> Tensor:
     return (grown - (z.sigmoid() * (changed - z)).sum(-1)).mean()
 
 
-def doubled(theta: Tensor, rows: slice) -> Tensor:
+def double_rows(theta: Tensor, rows: slice) -> Tensor:
     """Copy of theta in which ``rows`` of W are doubled: (H, F + 2) -> (H, F + 2)."""
     theta = theta.clone()
     theta[rows, :-2] *= 2
@@ -286,5 +286,5 @@ def row_factor(theta: Tensor, weight_fisher: Callable[[Tensor], Tensor], rows: i
     ``weight_fisher`` computes the Fisher matrix of the weights from theta: (H, P) -> (H, F, H, F).
     """
     before = diagonal_blocks(weight_fisher(theta))
-    after = [diagonal_blocks(weight_fisher(doubled(theta, slice(i, i + 1))))[i] for i in range(rows)]
+    after = [diagonal_blocks(weight_fisher(double_rows(theta, slice(i, i + 1))))[i] for i in range(rows)]
     return fmean(factor(grown, block) for grown, block in zip(after, before[:rows], strict=True))

@@ -100,7 +100,7 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
 
     has_gain = "gain_init" in type(norm).model_fields
     gains = task.gains if has_gain and task.gains else (None,)
-    return Work([*(partial(measure, gain) for gain in gains), _measured_figure_1b], splits.checksums, resources.device)
+    return Work([*(partial(measure, gain) for gain in gains), _measure_figure_1b], splits.checksums, resources.device)
 
 
 def gradient_norms(network: Recurrent, readout: nn.Module, x: Tensor, labels: Tensor) -> Tensor:
@@ -228,7 +228,7 @@ def _is_figure_1a(spec: AnalysisSpec) -> bool:
     return (task.images, task.cases, spec.model, spec.norm) == (paper.images, paper.cases, figure.model, figure.norm)
 
 
-def _measured_figure_1b() -> Report:
+def _measure_figure_1b() -> Report:
     return Report(figure_1b_findings(figure_1b(FIGURE_1B)))
 
 

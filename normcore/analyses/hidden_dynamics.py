@@ -65,7 +65,7 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     model, norm = cast(RecurrentModel, spec.model), cast(Method, spec.norm)
     network = Recurrent(model, model.hidden_size, norm)
     scales = cast(HiddenDynamics, spec.task).weight_scales
-    return Work([partial(_measured, network, scale, seed, _claim(spec, scale)) for scale in scales])
+    return Work([partial(_measure_growth, network, scale, seed, _claim(spec, scale)) for scale in scales])
 
 
 def _claim(spec: AnalysisSpec, scale: float) -> str | None:
@@ -79,7 +79,7 @@ def _claim(spec: AnalysisSpec, scale: float) -> str | None:
     return CLAIMS.get(norm.method) if (spec.model, norm) == (usual.model, usual.norm) and not keeps_lengths else None
 
 
-def _measured(network: Recurrent, scale: float, seed: int, claim: str | None) -> Report:
+def _measure_growth(network: Recurrent, scale: float, seed: int, claim: str | None) -> Report:
     dynamics = section_3_1(network, scale, seed)
     return Report(
         [finding_of(d, name, claim) for d in dynamics for name in ("summed_inputs", "normalized")],
@@ -119,7 +119,7 @@ def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float
     dynamics = []
     for scale in weight_scales:
         copied = _with_scaled_recurrence(network, scale)
-        watched = {name: _watched(norm) for name, norm in _recurrent_norms(copied)}
+        watched = {name: _watch_magnitudes(norm) for name, norm in _recurrent_norms(copied)}
         with torch.no_grad(), batch_statistics(copied):
             copied(x.double())
         dynamics += [_site_dynamics(scale, site, *magnitudes) for site, magnitudes in watched.items() if magnitudes[0]]
@@ -176,7 +176,7 @@ def _recurrent_norms(network: Recurrent) -> list[tuple[str, nn.Module]]:
     ]
 
 
-def _watched(norm: nn.Module) -> tuple[list[float], list[float]]:
+def _watch_magnitudes(norm: nn.Module) -> tuple[list[float], list[float]]:
     """Record the magnitudes of the inputs and the outputs of ``norm``; each call of ``norm`` appends to both lists."""
     entering: list[float] = []
     leaving: list[float] = []

@@ -175,7 +175,9 @@ def invariances(method: Method, seed: int = 0) -> list[Invariance]:
     weight = layer.weight.detach().clone()
     layer.norm(layer.linear(x))
     original = layer.with_weight(weight, x)
-    return [_compared(change, changed(layer, weight, x, generator), original) for change, changed in CHANGES.items()]
+    return [
+        _compare_outputs(change, changed(layer, weight, x, generator), original) for change, changed in CHANGES.items()
+    ]
 
 
 def rescaling_with_eps(method: LayerNorm, seed: int = 0) -> RescalingWithEps:
@@ -208,7 +210,7 @@ def _as_in_the_table(method: Method) -> Method:
     return method.model_copy(update={name: wanted[name] for name in wanted.keys() & type(method).model_fields.keys()})
 
 
-def _compared(change: Change, changed: Tensor, original: Tensor) -> Invariance:
+def _compare_outputs(change: Change, changed: Tensor, original: Tensor) -> Invariance:
     deviation = ((changed - original).abs().max() / original.abs().max()).item()
     return Invariance(change, deviation, deviation <= INVARIANT)
 

@@ -123,7 +123,7 @@ def _statistics_by_step(site: str, norm: BatchStatistics) -> StatisticsByStep:
         variance=variance.mean(1).tolist(),
         mean_deviation=_deviation(mean),
         variance_deviation=variance_deviation,
-        converged_at=None if variance_deviation is None else _converged_at(variance_deviation),
+        converged_at=None if variance_deviation is None else _find_convergence(variance_deviation),
         starts_without_variance=not variance[0].any(),
     )
 
@@ -142,6 +142,6 @@ def _deviation(statistic: NDArray[np.float64]) -> list[float] | None:
     return deviation
 
 
-def _converged_at(deviation: list[float]) -> int:
+def _find_convergence(deviation: list[float]) -> int:
     beyond = [t for t, value in enumerate(deviation) if value > TOLERANCE]
     return beyond[-1] + 1 if beyond else 0

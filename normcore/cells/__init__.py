@@ -88,7 +88,7 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
     for name, call in INTERFACE.items():
         check_call(tag, kind, name, call)
     places, parts = set[Place](), set[nn.Module]()
-    cell = kind(options, input_size, _noting(norm, places, parts))
+    cell = kind(options, input_size, _note_norms(norm, places, parts))
     check_state(cell, "initial_state", cell.initial_state(1))
     for place in sorted(options.places - places):
         raise CannotRun(
@@ -124,7 +124,7 @@ def _parametrize(cell: nn.Module, norm: Normalization, norms: set[nn.Module], ta
                 )
 
 
-def _noting(norm: Normalization, places: set[Place], parts: set[nn.Module]) -> Normalization:
+def _note_norms(norm: Normalization, places: set[Place], parts: set[nn.Module]) -> Normalization:
     """Copy a normalization, so that the copy notes the norms that a cell asks for: their places, and their modules."""
 
     def norm_at(hidden_size: int, site: Place, *blocks: tuple[int, ...], **named: Any) -> nn.Module:

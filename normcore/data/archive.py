@@ -46,7 +46,7 @@ def files_of_tar(archive: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
             bytes.
     """
     try:
-        with _decompressed(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as packed:
+        with _open_decompressed(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as packed:
             names: set[str] = set()
             for info in packed:
                 name = posixpath.basename(info.name)
@@ -69,7 +69,7 @@ def files_of_tar(archive: Path, suffix: str) -> Iterator[tuple[str, bytes]]:
         raise DatasetCorrupt(f"{archive} cannot be read: {error}; download it again") from error
 
 
-def _decompressed(archive: Path) -> IO[bytes]:
+def _open_decompressed(archive: Path) -> IO[bytes]:
     with archive.open("rb") as found:
         is_gzip = found.read(2) == b"\x1f\x8b"
     return cast(IO[bytes], gzip.open(archive)) if is_gzip else archive.open("rb")

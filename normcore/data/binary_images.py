@@ -55,7 +55,7 @@ def load(name: str, datasets_dir: Path | None) -> BinaryImages:
             for file in (f"binarized_mnist_{part}.amat" for part in PARTS)
         )
     else:
-        train, valid, test = _unpacked(read_bytes(DATASETS[name], PACKED_FILE, datasets_dir))
+        train, valid, test = _unpack_splits(read_bytes(DATASETS[name], PACKED_FILE, datasets_dir))
     return BinaryImages(train, valid, test, dict(checksums(name)))
 
 
@@ -79,7 +79,7 @@ def parse_amat(text: bytes, side: int, name: str) -> Tensor:
     return torch.from_numpy(np.stack(images).reshape(-1, side, side))
 
 
-def _unpacked(content: bytes) -> list[Tensor]:
+def _unpack_splits(content: bytes) -> list[Tensor]:
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         return [
             torch.from_numpy(np.unpackbits(archive[part], axis=1).reshape(-1, MNIST_SIDE, MNIST_SIDE)) for part in PARTS

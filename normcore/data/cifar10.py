@@ -46,8 +46,8 @@ def load_subset(datasets_dir: Path | None) -> ImageSplits:
     content = read_bytes(DATASETS["cifar10_subset"], SUBSET_FILE, datasets_dir)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            train = labelled(arrays["x_train"], arrays["y_train"], SUBSET_FILE)
-            test = labelled(arrays["x_test"], arrays["y_test"], SUBSET_FILE)
+            train = label_images(arrays["x_train"], arrays["y_train"], SUBSET_FILE)
+            test = label_images(arrays["x_test"], arrays["y_test"], SUBSET_FILE)
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DatasetCorrupt(f"data set 'cifar10_subset': {SUBSET_FILE} cannot be read: {error}") from error
     return _splits(train, SUBSET_VALID, test, "cifar10_subset")
@@ -62,10 +62,10 @@ def records(content: bytes, name: str) -> LabelledImages:
     if not content or len(content) % RECORD:
         raise DatasetCorrupt(f"{name} has {len(content):,} bytes, which is not a whole number of records of {RECORD:,}")
     table = np.frombuffer(content, np.uint8).reshape(-1, RECORD)
-    return labelled(table[:, 1:], table[:, 0], name)
+    return label_images(table[:, 1:], table[:, 0], name)
 
 
-def labelled(pixels: np.ndarray, labels: np.ndarray, name: str) -> LabelledImages:
+def label_images(pixels: np.ndarray, labels: np.ndarray, name: str) -> LabelledImages:
     """Check and copy images and their labels.
 
     Args:

@@ -105,7 +105,9 @@ def _fetch_file(downloads: "Downloads", file: DataFile, datasets_dir: Path) -> l
     failures: list[DatasetError] = []
     for source in _sources(file, folder):
         try:
-            got = downloads.unpacked(source, file) if isinstance(source, Path) else downloads.verified(source, file)
+            got = (
+                downloads.unpack_file(source, file) if isinstance(source, Path) else downloads.fetch_file(source, file)
+            )
         except DatasetError as error:
             failures.append(error)
             continue
@@ -142,7 +144,7 @@ class Downloads:
         self._failed: dict[str, DownloadFailed] = {}
         self._corrupt: set[Path] = set()
 
-    def verified(self, url: str, file: DataFile) -> Path:
+    def fetch_file(self, url: str, file: DataFile) -> Path:
         """Download the file from ``url`` into the folder of incomplete downloads, and check its content.
 
         Raises:
@@ -151,18 +153,18 @@ class Downloads:
         got, resumed = self._download(url)
         try:
             if file.member is not None:
-                return self.unpacked(got, file)
+                return self.unpack_file(got, file)
             check_content(self.dataset, file, got)
         except DatasetCorrupt as error:
             if resumed:  # the server may have changed the file since the earlier attempt
                 got.unlink()
                 del self._got[url]
-                return self.verified(url, file)
+                return self.fetch_file(url, file)
             self._corrupt.add(got)
             raise DatasetCorrupt(f"{url}: {error}") from error
         return got
 
-    def unpacked(self, archive: Path, file: DataFile) -> Path:
+    def unpack_file(self, archive: Path, file: DataFile) -> Path:
         """Unpack the file from an archive, and check its content.
 
         Raises:

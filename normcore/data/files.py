@@ -58,10 +58,10 @@ def locate(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> Path:
         for path in (plain, plain.with_name(file.name + ".gz")):
             if path.is_file():
                 return path
-    raise _missing(dataset, [file.name], datasets_dir)
+    raise _make_missing_error(dataset, [file.name], datasets_dir)
 
 
-def _missing(dataset: Dataset, files: Sequence[str], datasets_dir: Path | None) -> DatasetMissing:
+def _make_missing_error(dataset: Dataset, files: Sequence[str], datasets_dir: Path | None) -> DatasetMissing:
     are, them = ("is", "it") if len(files) == 1 else ("are", "them")
     repair = (
         f"get {them} with: normbench data fetch {dataset.name}"
@@ -106,17 +106,17 @@ def problems(dataset: Dataset, datasets_dir: Path | None) -> list[DatasetError]:
             absent.append(file.name)
         except DatasetError as error:
             found.append(error)
-    return [*found, _missing(dataset, absent, datasets_dir)] if absent else found
+    return [*found, _make_missing_error(dataset, absent, datasets_dir)] if absent else found
 
 
 def _verify_file(dataset: Dataset, file: DataFile, datasets_dir: Path | None) -> None:
     path = locate(dataset, file, datasets_dir)
-    with _naming(dataset):
+    with _name_dataset_in_errors(dataset):
         check_content(dataset, file, path)
 
 
 @contextmanager
-def _naming(dataset: Dataset) -> Iterator[None]:
+def _name_dataset_in_errors(dataset: Dataset) -> Iterator[None]:
     """Add the data set's name, and how to repair it, to the error about a file of the data set."""
     try:
         yield
@@ -162,7 +162,7 @@ def read_chunks(dataset: Dataset, name: str, datasets_dir: Path | None) -> Itera
     file = dataset.file(name)
     path = locate(dataset, file, datasets_dir)
     digest, size = hashlib.sha256(), 0
-    with _naming(dataset):
+    with _name_dataset_in_errors(dataset):
         for chunk in chunks(path, limit=file.size or None):
             digest.update(chunk)
             size += len(chunk)

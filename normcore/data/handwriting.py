@@ -43,7 +43,7 @@ class Handwriting:
         """Limit each split to its first ``examples`` lines."""
         return replace(self, train=self.train[:examples], valid=self.valid[:examples])
 
-    def standardized(self, line: Line, points: int) -> Tensor:
+    def standardize_line(self, line: Line, points: int) -> Tensor:
         """The line's first ``points`` points. Offsets are scaled to mean 0 and deviation 1 over the training lines."""
         moves = (line.points[:points, :2] - self.mean) / self.deviation
         return torch.cat([moves, line.points[:points, 2:]], 1)
@@ -62,7 +62,7 @@ def load(name: str, datasets_dir: Path | None) -> Handwriting:
     else:
         dataset = DATASETS[name]
         told = read_bytes(dataset, LINES_FILE, datasets_dir)
-        lines = list(_unpacked(read_bytes(dataset, STROKES_FILE, datasets_dir), told.decode()))
+        lines = list(_unpack_lines(read_bytes(dataset, STROKES_FILE, datasets_dir), told.decode()))
         digests = dict(checksums(name))
     train, valid = ([line for split, line in lines if split in splits] for splits in (TRAIN, VALID))
     if not train or not valid:
@@ -73,7 +73,7 @@ def load(name: str, datasets_dir: Path | None) -> Handwriting:
     return Handwriting(train, valid, moves.mean(0).float(), moves.std(0).float(), digests)
 
 
-def _unpacked(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
+def _unpack_lines(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
     """Unpack the lines that have a transcription, each with its split."""
     with np.load(io.BytesIO(strokes), allow_pickle=False) as archive:
         moves, ends, starts = archive["dxy"], archive["eos"], archive["line_ptr"]
@@ -85,7 +85,7 @@ def _unpacked(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
             yield split, Line(name, torch.from_numpy(points), text)
 
 
-def encoded(text: str) -> Tensor:
+def encode_text(text: str) -> Tensor:
     """Encode a text as character codes (U). Digits and rare punctuation share one code.
 
     Raises:

@@ -69,7 +69,7 @@ def read(datasets_dir: Path | None) -> tuple[list[tuple[str, Line]], dict[str, s
         (split_of[form], Line(f"{form}-{number:02}", own[number], text))
         for form, own in sorted(written.items())
         if form not in UNMATCHED
-        for number, text in enumerate(_matched(form, own, texts.get(form, []), split_of[form]), 1)
+        for number, text in enumerate(_match_texts(form, own, texts.get(form, []), split_of[form]), 1)
     ]
     return lines, present_checksums(dataset, datasets_dir)
 
@@ -90,7 +90,7 @@ def _splits(lists: Mapping[str, bytes]) -> dict[str, str]:
     return found
 
 
-def _matched(form: str, written: Mapping[int, Tensor], told: list[str], split: str) -> list[str]:
+def _match_texts(form: str, written: Mapping[int, Tensor], told: list[str], split: str) -> list[str]:
     """Check that each written line of the form has a text and each text a written line; returns the texts."""
     if not written:
         raise DatasetCorrupt(f"{split}.txt names {form}, but {STROKES} has no line of it; download both again")

@@ -36,7 +36,7 @@ class Question(NamedTuple):
     question: Sequence[str]
     answer: str
 
-    def filtered(self, count: int = SENTENCES) -> "Question":
+    def filter_sentences(self, count: int = SENTENCES) -> "Question":
         """Cut the text to the ``count`` sentences that share the most words with the question, in the text's order. In
         a tie the earlier sentence stays.
 
@@ -99,7 +99,7 @@ def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questio
 
 
 def _left(question: Question, full: bool) -> Question:
-    return question if full else question.filtered()
+    return question if full else question.filter_sentences()
 
 
 def _cut(questions: list[Question]) -> dict[str, list[Question]]:

@@ -69,7 +69,7 @@ def read_text(file: str, datasets_dir: Path | None, expected: str | None) -> tup
         DatasetMissing, DatasetCorrupt: as ``examine_text``.
     """
     digest = hashlib.sha256()
-    text = "".join(_decoded(file, locate_text(file, datasets_dir), digest))
+    text = "".join(_decode_pieces(file, locate_text(file, datasets_dir), digest))
     _check_digest(file, digest.hexdigest(), expected)
     check_text(file, len(text), len(set(text)), _alike(text, text[:1]))
     return text, digest.hexdigest()
@@ -107,7 +107,7 @@ def split_points(characters: int) -> tuple[int, int]:
 def _facts(file: str, path: Path, size: int, mtime_ns: int) -> TextFacts:
     digest, characters, symbols = hashlib.sha256(), 0, set[str]()
     first, alike = "", 0
-    for part in _decoded(file, path, digest):
+    for part in _decode_pieces(file, path, digest):
         first = first or part[:1]
         if alike == characters:
             alike += _alike(part, first)
@@ -122,7 +122,7 @@ def _alike(text: str, first: str) -> int:
     return len(text) - len(text.lstrip(first))
 
 
-def _decoded(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:
+def _decode_pieces(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:
     """Decode the text file piece by piece, and update ``digest`` with its bytes."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     done = 0

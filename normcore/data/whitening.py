@@ -28,13 +28,13 @@ class Whitening:
     matrix: Tensor
 
     @classmethod
-    def fitted(cls, images: LabelledImages) -> Self:
+    def fit_to_images(cls, images: LabelledImages) -> Self:
         """Fit the whitening to ``images``, in float64, ``PIECE`` images at a time."""
         size = images.pixels.shape[1]
         total = torch.zeros(size, dtype=torch.float64)
         products = torch.zeros(size, size, dtype=torch.float64)
         for start in range(0, len(images), PIECE):
-            x = _centred(images[start : start + PIECE].images(torch.float64))
+            x = _centre_pixels(images[start : start + PIECE].images(torch.float64))
             total += x.sum(0)
             products += x.T @ x
         mean = total / len(images)
@@ -46,9 +46,9 @@ class Whitening:
 
     def __call__(self, images: Tensor) -> Tensor:
         """Whiten images (N, C, H, W), which are in [0, 1]."""
-        return ((_centred(images) - self.mean) @ self.matrix).view_as(images)
+        return ((_centre_pixels(images) - self.mean) @ self.matrix).view_as(images)
 
 
-def _centred(images: Tensor) -> Tensor:
+def _centre_pixels(images: Tensor) -> Tensor:
     """Flatten images (N, C, H, W) in [0, 1] to (N, D) in [-1, 1]."""
     return 2 * images.flatten(1) - 1

@@ -43,12 +43,14 @@ def read(path: Path, wanted: Container[str], width: int = WIDTH) -> Mapping[str,
     """
     try:
         with cast(IO[bytes], gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream:
-            return dict(_wanted(stream, path, wanted, width))
+            return dict(_read_wanted_vectors(stream, path, wanted, width))
     except (OSError, EOFError, zlib.error) as error:
         raise DatasetCorrupt(f"{path} cannot be read: {error}; download it again") from error
 
 
-def _wanted(stream: IO[bytes], path: Path, wanted: Container[str], width: int) -> Iterator[tuple[str, np.ndarray]]:
+def _read_wanted_vectors(
+    stream: IO[bytes], path: Path, wanted: Container[str], width: int
+) -> Iterator[tuple[str, np.ndarray]]:
     head = stream.readline(100).split()
     if len(head) != 2 or not all(part.isdigit() for part in head) or int(head[1]) != width:
         raise DatasetCorrupt(f"{path}, line 1: expected the number of words and {width}, received {b' '.join(head)!r}")

@@ -25,7 +25,7 @@ def nested_accuracy(vectors: np.ndarray, labels: np.ndarray) -> float:
         vectors: (N, D).
         labels: (N,), 0 or 1.
     """
-    vectors, labels = _shuffled(vectors, labels)
+    vectors, labels = _shuffle_examples(vectors, labels)
     with _one_thread():
         scores = [_chosen_accuracy(vectors, labels, train, test) for train, test in _folds(vectors)]
     return float(np.mean(scores))
@@ -34,7 +34,7 @@ def nested_accuracy(vectors: np.ndarray, labels: np.ndarray) -> float:
 def plain_accuracy(vectors: np.ndarray, labels: np.ndarray, strength: float = 16.0) -> float:
     """Mean accuracy of ten folds with one fixed C, ``strength``. It takes a ninetieth of the work; used for curves."""
     with _one_thread():
-        return _mean_accuracy(*_shuffled(vectors, labels), strength)
+        return _mean_accuracy(*_shuffle_examples(vectors, labels), strength)
 
 
 def _one_thread() -> threadpool_limits:
@@ -71,6 +71,6 @@ def _accuracy(vectors: np.ndarray, labels: np.ndarray, train: np.ndarray, test: 
     return float(np.mean(labels[test] == model.classes_[found.astype(int)]))
 
 
-def _shuffled(vectors: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shuffle_examples(vectors: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.random.RandomState(SEED).permutation(len(labels))
     return vectors[order], labels[order]

@@ -46,13 +46,15 @@ def relatedness(train: Pairs, valid: Pairs, test: Pairs) -> Relatedness:
     from scipy.stats import pearsonr, spearmanr
 
     features = [_features(pairs) for pairs in (train, valid, test)]
-    predicted = _fitted(
-        features[0], soft_labels(train.scores), lambda w: _correlated(pearsonr, _expected(w, features[1]), valid.scores)
+    predicted = _fit_weights(
+        features[0],
+        soft_labels(train.scores),
+        lambda w: _correlate_scores(pearsonr, _expect_scores(w, features[1]), valid.scores),
     )
-    found = _expected(predicted, features[2])
+    found = _expect_scores(predicted, features[2])
     return Relatedness(
-        _correlated(pearsonr, found, test.scores),
-        _correlated(spearmanr, found, test.scores),
+        _correlate_scores(pearsonr, found, test.scores),
+        _correlate_scores(spearmanr, found, test.scores),
         float(np.mean((found - test.scores) ** 2)),
     )
 
@@ -77,7 +79,7 @@ def _features(pairs: Pairs) -> Tensor:
     return torch.from_numpy(both).float()
 
 
-def _fitted(x: Tensor, labels: np.ndarray, score: Callable[[Tensor], float]) -> Tensor:
+def _fit_weights(x: Tensor, labels: np.ndarray, score: Callable[[Tensor], float]) -> Tensor:
     """Train on features ``x`` (N, 2 D) and ``labels`` (N, 5), as long as ``score`` of the weights rises.
 
     Returns:
@@ -112,12 +114,12 @@ def _logits(weights: Tensor, x: Tensor) -> Tensor:
     return functional.linear(x, weights[:, :-1], weights[:, -1])
 
 
-def _expected(weights: Tensor, x: Tensor) -> np.ndarray:
+def _expect_scores(weights: Tensor, x: Tensor) -> np.ndarray:
     expected: Tensor = _logits(weights, x).softmax(1) @ torch.arange(1.0, SCORES + 1)
     return expected.double().numpy()
 
 
-def _correlated(how: Callable[..., Any], found: np.ndarray, scores: np.ndarray) -> float:
+def _correlate_scores(how: Callable[..., Any], found: np.ndarray, scores: np.ndarray) -> float:
     """Correlation by the function ``how``; 0 if ``found`` or ``scores`` are constant."""
     return 0.0 if _are_alike(found) or _are_alike(scores) else float(how(found, scores).statistic)
 

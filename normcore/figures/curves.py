@@ -41,7 +41,7 @@ def curves(
         axes[f"yaxis{_number(row)}"] = {"title": {"text": named}, "domain": _domain(row, rows)}
         if diverged:
             values = [y for name, points in series.items() if parts[name][1] == quantity for _, y in points]
-            axes[f"yaxis{_number(row)}"] |= {"autorangeoptions": ranges.clipping((), values)}
+            axes[f"yaxis{_number(row)}"] |= {"autorangeoptions": ranges.choose_clip_limits((), values)}
     bottom = _number(rows - 1)
     below = {"title": {"text": x}, "anchor": f"y{bottom}"}
     end = max((points[-1][0] for points in series.values() if points), default=None)

@@ -49,7 +49,7 @@ def target_line(target: float, percent: bool) -> dict[str, Any]:
     return {"shapes": [line], "annotations": [{**text, **at}]}
 
 
-def themed(figure: Figure, theme: Theme) -> Figure:
+def apply_theme(figure: Figure, theme: Theme) -> Figure:
     """Copy of a figure in the colours of a light or a dark page."""
     colours = THEMES[theme]
     axes: dict[str, Any] = {

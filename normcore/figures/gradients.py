@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.figure import Figure, Theme, apply_theme, figure
 from normcore.figures.styles import style_of
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down")
@@ -33,7 +33,7 @@ def gradients(flows: Sequence[Flow], method: str, theme: Theme, *, title: str = 
     colour = style_of(method).colour(theme)
     traces = [_trace(flow, SYMBOLS[k % len(SYMBOLS)], colour) for k, flow in enumerate(flows)]
     x, y = "time step", "gradient norm"
-    return themed(
+    return apply_theme(
         figure(
             traces,
             title,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normcore.figures.figure import Figure, Theme, figure, themed
+from normcore.figures.figure import Figure, Theme, apply_theme, figure
 from normcore.figures.styles import style_of
 
 ROW, AROUND = 44, 110  # pixels: height of a row, and of everything around the rows
@@ -54,7 +54,7 @@ def intervals(
         axis["tickformat"] = ".1%"
     names = {"tickvals": list(range(len(rows))), "ticktext": [row.name for row in rows], "automargin": True}
     dashed = {"type": "line", "x0": line, "x1": line, "y0": 0, "y1": 1, "yref": "paper"}
-    return themed(
+    return apply_theme(
         figure(
             traces,
             title,

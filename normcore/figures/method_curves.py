@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normcore.figures import divergence, ranges
-from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, target_line, themed
+from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, apply_theme, figure, target_line
 from normcore.figures.ranges import Range
 from normcore.figures.styles import Style, styles_of
 
@@ -57,7 +57,7 @@ def method_curves(
     traces += _divergences(lines, styles, seen, theme)
     axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False, **_with_margin(seen)}
     marks = target_line(target, percent) if target is not None else {}
-    return themed(
+    return apply_theme(
         figure(
             traces,
             title,
@@ -81,7 +81,7 @@ def _range(lines: Sequence[MethodLine], target: float | None) -> Range | None:
     rises = sum(line.mean[-1] - line.mean[0] for line in lines if line.mean) > 0
     steady = [value for line in lines if not line.diverged for value in _worth_seeing(line, rises)]
     diverged = [value for line in lines if line.diverged for value in _values(line)]
-    seen = ranges.shown(steady, diverged)
+    seen = ranges.choose_range(steady, diverged)
     if seen is None or target is None:
         return seen
     return Range(min(seen.low, target), max(seen.high, target))
@@ -115,7 +115,7 @@ def _divergences(
     return [
         divergence.mark(
             line.x[-1],
-            seen.clipped(line.mean[-1]),
+            seen.clip_value(line.mean[-1]),
             f"{line.diverged} of {line.seeds} diverged",
             style.colour(theme),
             to_the_right=line.x[-1] <= end / 2,

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, themed
+from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, apply_theme, figure
 from normcore.figures.styles import style_of
 
 
@@ -37,7 +37,7 @@ def profiles(methods: Sequence[Profile], theme: Theme) -> Figure:
             }
         )
     y = "share of the tasks"
-    return themed(
+    return apply_theme(
         figure(
             traces,
             "Performance profiles",

@@ -14,12 +14,12 @@ class Range(NamedTuple):
     low: float
     high: float
 
-    def clipped(self, value: float) -> float:
+    def clip_value(self, value: float) -> float:
         """Clip ``value`` to the range."""
         return min(max(value, self.low), self.high)
 
 
-def shown(steady: Sequence[float], diverged: Sequence[float] = ()) -> Range | None:
+def choose_range(steady: Sequence[float], diverged: Sequence[float] = ()) -> Range | None:
     """Range that shows all ``steady`` values and the ``diverged`` values near them; None if there are no values."""
     known = steady or _without_far_ones(diverged)
     if not known:
@@ -30,12 +30,12 @@ def shown(steady: Sequence[float], diverged: Sequence[float] = ()) -> Range | No
     return Range(min([low, *near]), max([high, *near]))
 
 
-def clipping(steady: Sequence[float], diverged: Sequence[float]) -> dict[str, float]:
+def choose_clip_limits(steady: Sequence[float], diverged: Sequence[float]) -> dict[str, float]:
     """Limits for ``autorangeoptions`` of a Plotly axis that fits its range to its values, also to later ones.
 
     A side has a limit only if ``diverged`` values lie too far out on it.
     """
-    seen = shown(steady, diverged)
+    seen = choose_range(steady, diverged)
     if seen is None or not diverged:
         return {}
     margin = 0.05 * (seen.high - seen.low)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from normcore.figures import divergence, ranges
-from normcore.figures.figure import Figure, Theme, figure, target_line, themed
+from normcore.figures.figure import Figure, Theme, apply_theme, figure, target_line
 from normcore.figures.styles import PLOTLY_SYMBOLS, style_of
 
 MARKERS = 6  # symbols on a line, at most
@@ -58,14 +58,14 @@ def seed_curves(
     if mean is not None:
         traces.append({**_line(mean), "mode": "lines", "line": {"color": colour, "dash": "dash", "width": 3}})
     traces += _divergences(seeds, colour)
-    return themed(
+    return apply_theme(
         figure(
             traces,
             "",
             x,
             y,
             xaxis={"title": {"text": x}, "zeroline": False, "rangemode": "tozero"},
-            yaxis={"title": {"text": y}, "zeroline": False, **(SHARE if percent else _clipping(seeds))},
+            yaxis={"title": {"text": y}, "zeroline": False, **(SHARE if percent else _limit_y_axis(seeds))},
             margin={"l": 64, "r": 16, "t": 8, "b": 48},
             legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             showlegend=True,
@@ -80,20 +80,20 @@ def _values(seeds: Sequence[SeedLine], *, diverged: bool) -> list[float]:
     return [value for line in seeds if line.diverged == diverged for value in line.y]
 
 
-def _clipping(seeds: Sequence[SeedLine]) -> dict[str, Any]:
+def _limit_y_axis(seeds: Sequence[SeedLine]) -> dict[str, Any]:
     """Limits of the y axis, so that values of diverged seeds do not make the other lines unreadable."""
-    limits = ranges.clipping(_values(seeds, diverged=False), _values(seeds, diverged=True))
+    limits = ranges.choose_clip_limits(_values(seeds, diverged=False), _values(seeds, diverged=True))
     return {"autorangeoptions": limits} if limits else {}
 
 
 def _divergences(seeds: Sequence[SeedLine], colour: str) -> list[dict[str, Any]]:
     """Marks at the ends of the lines of seeds that diverged."""
-    seen = ranges.shown(_values(seeds, diverged=False), _values(seeds, diverged=True))
+    seen = ranges.choose_range(_values(seeds, diverged=False), _values(seeds, diverged=True))
     end = max((line.x[-1] for line in seeds if line.x), default=0.0)
     return [
         divergence.mark(
             line.x[-1],
-            seen.clipped(line.y[-1]),
+            seen.clip_value(line.y[-1]),
             f"{line.name} diverged",
             colour,
             to_the_right=line.x[-1] <= end / 2,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, figure, themed
+from normcore.figures.figure import LEGEND_ABOVE, Figure, Theme, apply_theme, figure
 from normcore.figures.styles import Style, styles_of
 
 
@@ -28,7 +28,7 @@ def survival(stairs: Sequence[Stairs], theme: Theme) -> Figure:
     shown = [one for one in stairs if one.points]
     styles = styles_of([one.method for one in shown])
     traces = [trace for one, style in zip(shown, styles, strict=True) for trace in _traces(one, style, end, theme)]
-    return themed(
+    return apply_theme(
         figure(
             traces,
             "Seeds that have reached the target",

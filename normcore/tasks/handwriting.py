@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from normcore.data import handwriting
-from normcore.data.handwriting import encoded
+from normcore.data.handwriting import encode_text
 from normcore.data.iam_ondb import Line
 from normcore.figures import Figure, as_json
 from normcore.figures.attention import attention
@@ -63,7 +63,7 @@ class HandwritingTask:
         self.no_skill = _cost_of_moments(self._train, self._valid)
 
     def _encoded(self, lines: Sequence[Line], of: handwriting.Handwriting, points: int) -> list[tuple[Tensor, Tensor]]:
-        return [(of.standardized(line, points), encoded(line.text)) for line in lines]
+        return [(of.standardize_line(line, points), encode_text(line.text)) for line in lines]
 
     def model(self, build: Build) -> Handwriting:
         assert isinstance(build.options, models.HandwritingModel)
@@ -127,7 +127,7 @@ class HandwritingTask:
     @torch.no_grad()
     def _written(self, model: Handwriting) -> list[Tensor]:
         """Let the model write the task's text ``SAMPLES`` times: points (T, 3) of each sample."""
-        codes = encoded(self._text).expand(SAMPLES, -1).to(self._resources.device)
+        codes = encode_text(self._text).expand(SAMPLES, -1).to(self._resources.device)
         lengths = torch.full((SAMPLES,), codes.shape[1], device=codes.device)
         text = Text.of(codes, lengths, spec.KINDS, self._resources.dtype)
         at_rest = torch.cat([-self._mean / self._deviation, torch.zeros(1)])  # the first point of every line

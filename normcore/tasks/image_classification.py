@@ -47,7 +47,7 @@ class ImageClassification(LabelledImagesTask):
             splits = IMAGES[options.dataset](resources.datasets_dir)
         self._whitening: Whitening | None = None
         if isinstance(options, Convnet) and options.whitening:
-            self._whitening = Whitening.fitted(splits.train).to(resources.device, resources.dtype)
+            self._whitening = Whitening.fit_to_images(splits.train).to(resources.device, resources.dtype)
         super().__init__(splits, options.title, resources)
 
     def model(self, build: Build) -> nn.Module:

@@ -80,9 +80,9 @@ def train(
         run = _prepare(spec, seed, device, datasets_dir)
         if checkpoint is not None:
             _restore(run, unpack(checkpoint, spec.fingerprint(), seed))
-        yield _started(run, threads)
+        yield _describe_start(run, threads)
         yield from _updates(run)
-        yield (yield from _finished(run))
+        yield (yield from _finish_run(run))
 
 
 @dataclass
@@ -316,7 +316,7 @@ def _told(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str,
         run.clock.start("evaluation")
 
 
-def _started(run: _Run, threads: int) -> Started:
+def _describe_start(run: _Run, threads: int) -> Started:
     kernel, kernels = running(run.model, run.device)
     return Started(
         step=run.progress.step,
@@ -334,7 +334,7 @@ def _started(run: _Run, threads: int) -> Started:
     )
 
 
-def _finished(run: _Run) -> Generator[Event, None, Finished]:
+def _finish_run(run: _Run) -> Generator[Event, None, Finished]:
     """Test the selected model; returns the final event. Stops the clock."""
     progress, metric = run.progress, run.spec.task.metric().name
     run.clock.start("evaluation")

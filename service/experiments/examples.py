@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from normcore.figures import themed
+from normcore.figures import apply_theme
 from normcore.figures.curves import curves
 from normcore.figures.seed_curves import SeedLine, seed_curves
 from normcore.problem import problem_of
@@ -191,7 +191,7 @@ MEASUREMENTS = schemas.MeasurementsOut(
         ),
     },
 )
-FIGURE = themed(curves({"valid.accuracy": [(100, 0.57), (200, 0.713)]}, f"{RUN_ID}, seed 0"), "light")
+FIGURE = apply_theme(curves({"valid.accuracy": [(100, 0.57), (200, 0.713)]}, f"{RUN_ID}, seed 0"), "light")
 SEEDS_FIGURE = seed_curves(
     [SeedLine("seed 0", [100, 200], [0.57, 0.713], {"run": RUN_ID, "series": "valid.accuracy", "attempt": 1})],
     None,

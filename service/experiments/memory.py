@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, or_
 from sqlalchemy.orm import Session
 
-from normcore.footprint import Footprint, excess, needed_on
+from normcore.footprint import Footprint, compute_needed_bytes, excess
 from normcore.spec import ExperimentSpec, SpecError
 from service import wording
 from service.errors import Invalid
@@ -118,4 +118,4 @@ def _fitting(own: Registered, others: Iterable[Registered], line: Line) -> Colum
 
 def _most_tensors(worker: Registered) -> float:
     """Most bytes of tensors that fit into a worker's memory."""
-    return math.inf if worker.memory_bytes is None else worker.memory_bytes - needed_on(worker.kind, 0)
+    return math.inf if worker.memory_bytes is None else worker.memory_bytes - compute_needed_bytes(worker.kind, 0)

@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from normcore.footprint import needed_on
+from normcore.footprint import compute_needed_bytes
 from service.db import epoch_now, utc_now
 from service.fleet.tables import Worker
 from service.queue import FUSED
@@ -162,7 +162,7 @@ def least_tensors() -> ScalarSelect[int]:
     """Query for the most bytes of tensors that fit every worker, to be used in another query; null if no worker says
     how much memory it gives.
     """
-    process = case((Worker.device == "cpu", needed_on("cpu", 0)), else_=needed_on("cuda", 0))
+    process = case((Worker.device == "cpu", compute_needed_bytes("cpu", 0)), else_=compute_needed_bytes("cuda", 0))
     return select(func.min(Worker.memory_bytes - process)).scalar_subquery()
 
 

@@ -14,7 +14,7 @@ CELLS, NORMS = "normcore.cells", "normcore.norms"
 FISHER, INVARIANCES = "normcore.analyses.fisher_matrices", "normcore.analyses.invariances"
 EQUATIONS = {
     "LN": {  # numbers as printed in arXiv:1607.06450v1
-        (1,): f"{FISHER}.normalized",  # the summed inputs of a layer
+        (1,): f"{FISHER}.normalize_sums",  # the summed inputs of a layer
         (2,): f"{NORMS}.batch_norm.BatchNormLayer",
         (3,): f"{NORMS}.layer_norm.LayerNormalized",
         (4,): f"{CELLS}.rnn.RNN",

@@ -142,7 +142,7 @@ def test_the_standard_models_fisher_matrix_is_a_kronecker_product(draw: Draw, fa
 def test_chi_is_the_slope_of_a_unit_by_its_own_weights(draw: Draw, method: Method) -> None:
     """Eq. 14: dz_i / dw_i = g_i / sigma_i chi_i. For a unit and its own weights, this holds for LN, too."""
     theta, x = draw
-    _, sigma = matrices.normalized(theta[:, :-2], x, method)
+    _, sigma = matrices.normalize_sums(theta[:, :-2], x, method)
     own = torch.einsum("niip->nip", torch.tensor(slopes(draw, method)))[..., :-2]
     chi = own * (sigma / theta[:, -1])[..., None]
     torch.testing.assert_close(matrices.chi(theta[:, :-2], x, method), chi, rtol=1e-9, atol=1e-12)
@@ -209,7 +209,9 @@ def test_curvature_vanishes_only_along_invariances(
 @pytest.mark.parametrize("method", ["weight_norm", "batch_norm"])
 def test_doubling_a_row_divides_its_block_by_four_and_its_others_by_two(draw: Draw, method: Method) -> None:
     before = plain_fisher(draw, method, "categorical")[:, :-2, :, :-2]
-    after = plain_fisher(Draw(matrices.doubled(draw.theta, slice(1, 2)), draw.x), method, "categorical")[:, :-2, :, :-2]
+    after = plain_fisher(Draw(matrices.double_rows(draw.theta, slice(1, 2)), draw.x), method, "categorical")[
+        :, :-2, :, :-2
+    ]
     scale = torch.ones(5, 5, dtype=torch.float64)
     scale[1] /= 2
     scale[:, 1] /= 2

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from normcore.data import handwriting
-from normcore.data.handwriting import encoded
+from normcore.data.handwriting import encode_text
 from normcore.data.iam_ondb import parse_strokes, transcription
 from normcore.data.registry import DATASETS, DatasetCorrupt, DatasetMissing, status
 from normcore.spec.tasks.handwriting import ALPHABET, KINDS, OTHER
@@ -181,7 +181,7 @@ def test_a_transcription_is_what_follows_csr() -> None:
 def test_the_packed_file_holds_all_lines(datasets_dir: Path) -> None:
     lines = handwriting.load("iam_ondb_packed", datasets_dir)
     assert (len(lines.train), len(lines.valid)) == (5364 + 3859 + 1518 - 9, 1438), "nine have no transcription"
-    moves = torch.cat([lines.standardized(line, 10_000)[:, :2] for line in lines.train])
+    moves = torch.cat([lines.standardize_line(line, 10_000)[:, :2] for line in lines.train])
     assert moves.double().mean(0).abs().max() < 1e-4
     assert (moves.double().std(0) - 1).abs().max() < 1e-4
     ends = torch.cat([line.points[:, 2] for line in lines.valid])
@@ -191,10 +191,10 @@ def test_the_packed_file_holds_all_lines(datasets_dir: Path) -> None:
 
 def test_alphabet_has_57_characters() -> None:
     assert KINDS == 57
-    assert encoded('Ab ."').tolist() == [ALPHABET.index(c) for c in 'Ab ."']
-    assert encoded("1(-").tolist() == [OTHER] * 3
+    assert encode_text('Ab ."').tolist() == [ALPHABET.index(c) for c in 'Ab ."']
+    assert encode_text("1(-").tolist() == [OTHER] * 3
     with pytest.raises(ValueError, match="expected printable ASCII, received 'ö'"):
-        encoded("Größe")
+        encode_text("Größe")
 
 
 def test_unknown_digest_of_a_file_is_computed_from_its_content(official: Path) -> None:

@@ -102,9 +102,9 @@ def test_the_filter_counts_shared_words_once_and_keeps_the_order() -> None:
     passage = ["went went went .", "home", "he went away", "away", "@placeholder !", "they went home"]
     asked = "@placeholder went away , home !"
     question = Question([sentence.split() for sentence in passage], asked.split(), "@entity0")
-    assert sentences(question.filtered(2)) == ["he went away", "they went home"]
-    assert sentences(question.filtered(3)) == ["went went went .", "he went away", "they went home"]
-    assert sentences(question.filtered(9)) == passage
+    assert sentences(question.filter_sentences(2)) == ["he went away", "they went home"]
+    assert sentences(question.filter_sentences(3)) == ["went went went .", "he went away", "they went home"]
+    assert sentences(question.filter_sentences(9)) == passage
 
 
 def test_the_vocabulary_is_ordered_by_how_often_words_occur() -> None:

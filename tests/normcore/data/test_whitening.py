@@ -38,7 +38,7 @@ def by_numpy(x: Numbers) -> tuple[Numbers, Numbers]:
 def test_whitening_equals_the_formula() -> None:
     images = made()
     mean, matrix = by_numpy(centred(images))
-    fitted = Whitening.fitted(images)
+    fitted = Whitening.fit_to_images(images)
     np.testing.assert_allclose(fitted.mean.numpy(), mean, atol=1e-12)
     np.testing.assert_allclose(fitted.matrix.numpy(), matrix, rtol=1e-8, atol=1e-8 * np.abs(matrix).max())
     whitened = fitted(images.images(torch.float64))
@@ -49,7 +49,7 @@ def test_whitening_equals_the_formula() -> None:
 def test_the_covariance_of_whitened_pixels_is_the_identity_up_to_the_regularization() -> None:
     """A direction with variance s gets the variance s / (s + 1e-5), which is nearly 1 for a large s."""
     images = made()
-    whitened = Whitening.fitted(images)(images.images(torch.float64)).flatten(1).numpy()
+    whitened = Whitening.fit_to_images(images)(images.images(torch.float64)).flatten(1).numpy()
     np.testing.assert_allclose(whitened.mean(0), 0, atol=1e-9)
     covariance = whitened.T @ whitened / len(whitened)
     x = centred(images)
@@ -61,7 +61,7 @@ def test_the_covariance_of_whitened_pixels_is_the_identity_up_to_the_regularizat
 
 def test_whitening_matrix_is_symmetric_and_positive() -> None:
     """ZCA whitening has a symmetric positive W, so whitened images still look like images."""
-    matrix = Whitening.fitted(made()).matrix.numpy()
+    matrix = Whitening.fit_to_images(made()).matrix.numpy()
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
     assert np.linalg.eigvalsh(matrix).min() > 0
 
@@ -70,7 +70,7 @@ def test_constant_pixels_stay_finite() -> None:
     """The corners of the digits are always 0. Their variance is 0, and their whitened values are finite."""
     images = digits.load().train
     assert (images.pixels == images.pixels[0]).all(0).any(), "some pixels never change"
-    whitened = Whitening.fitted(images)(images.images(torch.float64)).flatten(1).numpy()
+    whitened = Whitening.fit_to_images(images)(images.images(torch.float64)).flatten(1).numpy()
     assert np.isfinite(whitened).all()
     constant = (images.pixels == images.pixels[0]).all(0).numpy()
     assert np.abs(whitened[:, constant]).max() < 1e-6
@@ -81,22 +81,22 @@ def test_constant_pixels_stay_finite() -> None:
 def test_other_images_are_whitened_with_the_training_images_statistics() -> None:
     train, others = made()[:200], made()[200:]
     mean, matrix = by_numpy(centred(train))
-    whitened = Whitening.fitted(train)(others.images(torch.float64)).flatten(1).numpy()
+    whitened = Whitening.fit_to_images(train)(others.images(torch.float64)).flatten(1).numpy()
     np.testing.assert_allclose(whitened, (centred(others) - mean) @ matrix, rtol=1e-7, atol=1e-7)
 
 
 def test_statistics_of_pieces_equal_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     images = made()
-    whole = Whitening.fitted(images)
+    whole = Whitening.fit_to_images(images)
     monkeypatch.setattr(whitening, "PIECE", 70)  # four pieces and a remainder
-    pieces = Whitening.fitted(images)
+    pieces = Whitening.fit_to_images(images)
     torch.testing.assert_close(pieces.mean, whole.mean, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(pieces.matrix, whole.matrix, rtol=1e-7, atol=1e-7)
 
 
 def test_whitening_moves_to_the_dtype_of_the_images() -> None:
     images = made()
-    fitted = Whitening.fitted(images)
+    fitted = Whitening.fit_to_images(images)
     narrow = fitted.to(torch.device("cpu"), torch.float32)
     assert narrow.matrix.dtype == torch.float32
     exact = fitted(images.images(torch.float64)).float()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from normcore.figures import Figure, as_json, themed
+from normcore.figures import Figure, apply_theme, as_json
 from normcore.figures.border import border_figure
 from normcore.figures.confusion import confusion_matrix
 from normcore.figures.curves import curves
@@ -32,7 +32,7 @@ def without_colours(value: Any) -> Any:
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
 def test_theme_changes_only_colours(figure: Figure, theme: Theme) -> None:
     before = copy.deepcopy(figure)
-    shown = themed(figure, theme)
+    shown = apply_theme(figure, theme)
     check(shown)
     assert figure == before, "it is a figure of its own"
     assert without_colours(shown) == without_colours(figure)
@@ -48,7 +48,7 @@ def test_theme_changes_only_colours(figure: Figure, theme: Theme) -> None:
 def test_a_line_across_a_figure_has_the_colour_of_the_text_unless_it_has_its_own() -> None:
     dash = {"type": "line", "line": {"dash": "dash"}}
     figure: Figure = {"data": [], "layout": {"shapes": [dash, {"type": "line", "line": {"color": "#123456"}}]}}
-    assert [shape["line"] for shape in themed(figure, "dark")["layout"]["shapes"]] == [
+    assert [shape["line"] for shape in apply_theme(figure, "dark")["layout"]["shapes"]] == [
         {"dash": "dash", "color": "#e9edf1"},
         {"color": "#123456"},
     ]
@@ -57,7 +57,7 @@ def test_a_line_across_a_figure_has_the_colour_of_the_text_unless_it_has_its_own
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)
 def test_new_figure_has_no_theme(figure: Figure) -> None:
     assert not COLOURS & figure["layout"].keys()
-    assert themed(themed(figure, "dark"), "light") == themed(figure, "light")
+    assert apply_theme(apply_theme(figure, "dark"), "light") == apply_theme(figure, "light")
 
 
 @pytest.mark.parametrize("figure", FIGURES.values(), ids=FIGURES)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from normcore.data.handwriting import Handwriting, encoded
+from normcore.data.handwriting import Handwriting, encode_text
 from normcore.data.iam_ondb import Line
 from normcore.figures.pen import svg
 from normcore.models import handwriting as models
@@ -68,7 +68,7 @@ def test_batch_holds_lines_and_their_texts() -> None:
         assert torch.equal(own[:, 2].float(), line.points[:, 2])
         assert not batch.points[len(line.points) :, b].any()
         characters = batch.text.characters[b, : len(line.text)]
-        assert torch.equal(characters.argmax(1), encoded(line.text))
+        assert torch.equal(characters.argmax(1), encode_text(line.text))
         assert characters.sum() == batch.text.lengths[b] == len(line.text)
 
 
@@ -114,7 +114,7 @@ def test_validation_and_test_use_the_lines_held_out(monkeypatch: pytest.MonkeyPa
 def test_no_skill_is_to_know_the_moments_of_the_training_lines() -> None:
     of = lines()
     task, _ = built(smoke(), of)
-    parts = [torch.cat([of.standardized(line, 99)[1:] for line in part]).double() for part in (of.train, of.valid)]
+    parts = [torch.cat([of.standardize_line(line, 99)[1:] for line in part]).double() for part in (of.train, of.valid)]
     train, valid = (part.numpy() for part in parts)
     mean, covariance = train[:, :2].mean(0), np.cov(train[:, :2].T)
     lifted = (train[:, 2].sum() + 1) / (len(train) + 2)
@@ -137,7 +137,7 @@ def test_network_that_writes_a_line_of_the_data_draws_that_line(monkeypatch: pyt
     def write(text: models.Text, first: Tensor, generator: torch.Generator, most: int) -> Iterator[models.Written]:
         asked.append(first)
         window = Window.before(text.characters, 1)  # the window is never beyond the text
-        for point in of.standardized(line, 999)[1:]:
+        for point in of.standardize_line(line, 999)[1:]:
             yield models.Written(point.expand(len(text.lengths), 3), window)
 
     monkeypatch.setattr(model, "write", write)

@@ -105,14 +105,14 @@ def test_convolutional_network_reports_variances_at_its_border() -> None:
 
 def test_all_splits_are_whitened_with_the_statistics_of_the_training_images() -> None:
     task, model = built(smoke("convnet", task={"whitening": True}), torch.float64)
-    whitened = Whitening.fitted(SPLITS.train)(SPLITS.train[:7].images(torch.float64))
+    whitened = Whitening.fit_to_images(SPLITS.train)(SPLITS.train[:7].images(torch.float64))
     seen: list[torch.Tensor] = []
     model.register_forward_pre_hook(lambda _model, x: seen.append(x[0]))
     task.loss(model.eval(), task.batch(torch.arange(7), torch.Generator()))
     with torch.no_grad():
         task.validate(model)
     torch.testing.assert_close(seen[0], whitened, rtol=1e-9, atol=1e-9)
-    expected = Whitening.fitted(SPLITS.train)(SPLITS.valid.images(torch.float64))
+    expected = Whitening.fit_to_images(SPLITS.train)(SPLITS.valid.images(torch.float64))
     torch.testing.assert_close(torch.cat(seen[1:]), expected, rtol=1e-9, atol=1e-9)
 
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text, update
 from sqlalchemy.orm import Session
 
-from normcore.footprint import needed_on
+from normcore.footprint import compute_needed_bytes
 from service.db import Database, epoch_now
 from service.experiments import lifecycle, turns
 from service.experiments.lifecycle import Lease
@@ -236,7 +236,10 @@ def test_the_next_run_is_found_by_the_index_without_a_look_at_runs_for_other_wor
         assert "Sort" not in " ".join(plan)
 
 
-SMALL, LARGE = needed_on("cpu", 10**9), needed_on("cpu", 10**11)  # bytes that workers give a training
+SMALL, LARGE = (
+    compute_needed_bytes("cpu", 10**9),
+    compute_needed_bytes("cpu", 10**11),
+)  # bytes that workers give a training
 
 
 def join(db: Database, worker_id: str, memory: int | None) -> None:
