@@ -12,7 +12,7 @@ from normcore.analyses.report import Resources, Work
 from normcore.clock import Clock
 from normcore.environment import environment, usable_device
 from normcore.events import Advanced, Analysed, Event, Finding, Measured, Started
-from normcore.kernels import running
+from normcore.kernels import describe_kernel
 from normcore.own_code import code_of
 from normcore.seeding import reproducible
 from normcore.spec import AnalysisSpec
@@ -67,7 +67,7 @@ def analyse(
 
 
 def _describe_start(spec: AnalysisSpec, work: Work, threads: int) -> Started:
-    kernel, kernels = ("reference", None) if work.model is None else running(work.model, work.device)
+    kernel, kernels = ("reference", None) if work.model is None else describe_kernel(work.model, work.device)
     return Started(
         step=0,
         max_steps=len(work.pieces),

@@ -46,12 +46,14 @@ def choose(
     """
     if kernel == "reference":
         return "reference", unroll
-    missing = why_not_fused(cell, method) or _missing_on(device, dtype) or _edited(cell, method)
+    missing = (
+        why_not_fused(cell, method) or _explain_missing_kernel(device, dtype) or _explain_edited_code(cell, method)
+    )
     if missing is None and device.type == "cuda":
-        missing = _failed_on(device, cell, method, needs_trial=kernel == "auto")
+        missing = _explain_failed_trial(device, cell, method, needs_trial=kernel == "auto")
     if missing is None:
         try:
-            return "fused", _fused_on(device, type(cell).__name__, dtype)
+            return "fused", _load_fused_unroll(device, type(cell).__name__, dtype)
         except (cpu.KernelsMissing, ImportError) as error:
             missing = f"there are no fused kernels on this machine: {error}"
             if kernel == "auto":
@@ -61,7 +63,7 @@ def choose(
     raise KernelUnavailable(f"{missing}; use auto or reference")
 
 
-def running(model: nn.Module, device: torch.device) -> tuple[str, str | None]:
+def describe_kernel(model: nn.Module, device: torch.device) -> tuple[str, str | None]:
     """Return the kernel that a model's recurrent networks use, with the instruction set and compiler: for example
     ``("fused", "x86-64-v4, g++ 12.2.0")``; ``("reference", None)`` without a fused kernel.
     """
@@ -72,10 +74,10 @@ def running(model: nn.Module, device: torch.device) -> tuple[str, str | None]:
 
 
 def _origin(cell: RecurrentModel, device: torch.device) -> str:
-    return f"triton {version('triton')}" if device.type == "cuda" else cpu.built_by(type(cell).__name__)
+    return f"triton {version('triton')}" if device.type == "cuda" else cpu.describe_build(type(cell).__name__)
 
 
-def _fused_on(device: torch.device, cell_name: str, dtype: torch.dtype) -> Unroll:
+def _load_fused_unroll(device: torch.device, cell_name: str, dtype: torch.dtype) -> Unroll:
     """Return the fused kernel for a device.
 
     Raises:
@@ -90,7 +92,9 @@ def _fused_on(device: torch.device, cell_name: str, dtype: torch.dtype) -> Unrol
     return cpu.unroll
 
 
-def _failed_on(device: torch.device, cell: RecurrentModel, method: Method, *, needs_trial: bool) -> str | None:
+def _explain_failed_trial(
+    device: torch.device, cell: RecurrentModel, method: Method, *, needs_trial: bool
+) -> str | None:
     """Return why the fused kernel must not run on a device, by the trials on devices of its kind. None if it may run.
 
     Args:
@@ -108,9 +112,9 @@ def _failed_on(device: torch.device, cell: RecurrentModel, method: Method, *, ne
     return None
 
 
-def _edited(cell: RecurrentModel, method: Method) -> str | None:
+def _explain_edited_code(cell: RecurrentModel, method: Method) -> str | None:
     """Return why the fused kernel would not compute what the cell's and the method's code says; None if it does."""
-    module = reference_code.edited(type(cell), type(method))
+    module = reference_code.find_edited_module(type(cell), type(method))
     if module is None:
         return None
     missing = f"{module} was edited, and the fused kernel still computes the code as it was"
@@ -120,7 +124,7 @@ def _edited(cell: RecurrentModel, method: Method) -> str | None:
     return missing
 
 
-def _missing_on(device: torch.device, dtype: torch.dtype) -> str | None:
+def _explain_missing_kernel(device: torch.device, dtype: torch.dtype) -> str | None:
     if device.type in ("cpu", "cuda") and dtype == torch.float32:
         return None
     return f"there is no fused kernel on {device.type} in {dtype}"

@@ -93,7 +93,7 @@ def keep(device: torch.device, pair: Pair, verdict: Verdict) -> None:
     place = _place(device)
     named = {" ".join(of): found for of, found in sorted({**verdicts(device), pair: verdict}.items())}
     unfinished = place.with_suffix(f".{os.getpid()}")
-    unfinished.write_bytes(STORED.dump_json(Stored(_tried(device), named), indent=2))
+    unfinished.write_bytes(STORED.dump_json(Stored(_describe_trial(device), named), indent=2))
     unfinished.replace(place)
 
 
@@ -117,11 +117,11 @@ def _pair(name: str) -> Pair:
 
 
 def _place(device: torch.device) -> Path:
-    digest = hashlib.sha256(json.dumps(_tried(device)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(json.dumps(_describe_trial(device)).encode()).hexdigest()[:16]
     return platformdirs.user_cache_path("normbench") / "kernels" / f"trials-{digest}.json"
 
 
-def _tried(device: torch.device) -> dict[str, str]:
+def _describe_trial(device: torch.device) -> dict[str, str]:
     """Return what a verdict depends on: the device, the sources and the versions."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 
-def taken_once(backward: Callable[..., Any]) -> Callable[..., Any]:
+def forbid_second_gradient(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate the backward pass of a ``torch.autograd.Function`` whose gradients cannot be differentiated again.
 
     Raises:
@@ -15,9 +15,9 @@ def taken_once(backward: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(backward)
-    def checked(ctx: Any, *grads: Any) -> Any:
+    def check_and_run(ctx: Any, *grads: Any) -> Any:
         if torch.is_grad_enabled():
             raise RuntimeError("fused kernels give no gradients of gradients: set training.kernel to reference")
         return backward(ctx, *grads)
 
-    return checked
+    return check_and_run

@@ -36,10 +36,10 @@ OF_METHODS = {"recurrent_batch_norm": BATCH_NORM, "sequence_batch_norm": BATCH_N
 DIGESTS = Path(__file__).with_name("reference_code.json")
 
 
-def edited(cell: type[RecurrentModel], method: type[Method]) -> str | None:
+def find_edited_module(cell: type[RecurrentModel], method: type[Method]) -> str | None:
     """Find a module of a cell's or a method's reference whose code is not what the fused kernels compute. None if there
     is no such module."""
-    recorded = _recorded()
+    recorded = _read_recorded_digests()
     for module in (CELLS.module_of(cell), *modules_of(method), *COMMON):
         if module in recorded and _digest(module) not in (None, recorded[module]):
             return module
@@ -47,7 +47,7 @@ def edited(cell: type[RecurrentModel], method: type[Method]) -> str | None:
 
 
 @cache
-def _recorded() -> dict[str, str]:
+def _read_recorded_digests() -> dict[str, str]:
     found: dict[str, str] = json.loads(DIGESTS.read_text(encoding="utf-8"))
     return found
 

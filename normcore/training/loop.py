@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from normcore import norms, tasks
 from normcore.environment import environment, usable_device
 from normcore.events import Divergence, Evaluating, Event, Finished, Measured, Result, Started, Stepped, Timing
-from normcore.kernels import running
+from normcore.kernels import describe_kernel
 from normcore.models.build import Build
 from normcore.norms.population import batch_statistics
 from normcore.own_code import code_of
@@ -317,7 +317,7 @@ def _told(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str,
 
 
 def _describe_start(run: _Run, threads: int) -> Started:
-    kernel, kernels = running(run.model, run.device)
+    kernel, kernels = describe_kernel(run.model, run.device)
     return Started(
         step=run.progress.step,
         max_steps=run.spec.training.max_steps,

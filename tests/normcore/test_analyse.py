@@ -15,7 +15,7 @@ from normcore.analyse import analyse
 from normcore.analyses import hidden_dynamics, length_generalization, population_statistics, step_cost
 from normcore.analyses.report import Report, Resources, Work, is_the_papers_run
 from normcore.events import Advanced, Analysed, Event, Finding, Finished, Measured, Started
-from normcore.kernels.cpu.load import built_by
+from normcore.kernels.cpu.load import describe_build
 from normcore.run import run
 from normcore.spec import AnalysisSpec, TrainingSpec, resolve
 from normcore.spec.analyses import ANALYSES
@@ -165,7 +165,7 @@ def test_trained_model_runs_by_the_given_kernel(forgone: str | None, monkeypatch
     task = {"name": "length_generalization", "run": RUN, "lengths": [20]}
     started, *_ = run(resolve({"task": task}), 0, trained=model)
     assert isinstance(started, Started)
-    told = ("fused", built_by("LSTM")) if forgone is None else ("reference", None)
+    told = ("fused", describe_build("LSTM")) if forgone is None else ("reference", None)
     assert (started.kernel, started.environment["kernels"]) == told
 
 

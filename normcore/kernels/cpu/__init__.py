@@ -5,7 +5,7 @@ matrices), ``cells.hpp`` and ``norms.hpp`` (the papers' equations), ``forward.hp
 ``docs/develop/kernels.md`` gives the reasons for this design.
 """
 
-from normcore.kernels.cpu.load import KernelsMissing, built_by, load
+from normcore.kernels.cpu.load import KernelsMissing, describe_build, load
 from normcore.kernels.cpu.unroll import KernelFailed, unroll
 
-__all__ = ["KernelFailed", "KernelsMissing", "built_by", "load", "unroll"]
+__all__ = ["KernelFailed", "KernelsMissing", "describe_build", "load", "unroll"]

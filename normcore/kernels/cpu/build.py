@@ -83,7 +83,7 @@ def place_of(variant: Variant, folder: Path | None = None) -> Path:
         return of_others[-1]
 
 
-def built(variant: Variant, folder: Path | None = None, limit: Limit | None = None) -> Path:
+def build_if_missing(variant: Variant, folder: Path | None = None, limit: Limit | None = None) -> Path:
     """Return the path of the variant's object in ``folder``, by default the user's cache directory. The object is
     compiled if it is not there.
 
@@ -145,7 +145,7 @@ def main(instruction_sets: Sequence[str]) -> None:
     variants = [Variant(cell, False, name) for name in (instruction_sets if is_x86 else [PORTABLE]) for cell in CELLS]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
-            for path in pool.map(lambda variant: built(variant, PREBUILT), variants):
+            for path in pool.map(lambda variant: build_if_missing(variant, PREBUILT), variants):
                 print(path)
         except BaseException:  # Ctrl-C does not reach the compilers
             stop()

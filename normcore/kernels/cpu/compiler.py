@@ -43,14 +43,14 @@ def version() -> str:
     Raises:
         BuildFailed: the compiler does not report a version.
     """
-    told = _told_version()
+    told = _ask_version()
     if isinstance(told, BuildFailed):
         raise BuildFailed(str(told))
     return told
 
 
 @cache
-def _told_version() -> str | BuildFailed:
+def _ask_version() -> str | BuildFailed:
     """Return the version that the compiler reports, or the error if it reports none. The process asks only once."""
     try:
         return output([COMPILER, "-dumpfullversion"], Limit(VERSION_SECONDS)).strip()
@@ -84,7 +84,7 @@ def output(command: Sequence[str], limit: Limit) -> str:
         raise BuildFailed(f"{COMPILER} cannot be started: {error.strerror}") from error
     with compiler:
         try:
-            out, err = _awaited(compiler, limit)
+            out, err = _await_compiler(compiler, limit)
         except BaseException:
             _end(compiler)
             raise
@@ -93,7 +93,7 @@ def output(command: Sequence[str], limit: Limit) -> str:
     return out
 
 
-def _awaited(compiler: "subprocess.Popen[str]", limit: Limit) -> tuple[str, str]:
+def _await_compiler(compiler: "subprocess.Popen[str]", limit: Limit) -> tuple[str, str]:
     """Wait for the compiler; return its output and its errors.
 
     Raises:

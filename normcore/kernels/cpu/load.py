@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from normcore.kernels.cpu.build import CELLS, COMPILE_SECONDS, PORTABLE, PREBUILT, Variant, built, place_of
+from normcore.kernels.cpu.build import CELLS, COMPILE_SECONDS, PORTABLE, PREBUILT, Variant, build_if_missing, place_of
 from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from normcore.kernels.cpu.recurrence import Recurrence
 
@@ -45,14 +45,14 @@ def load(cell: str, dtype: torch.dtype = torch.float32, limit: Limit | None = No
         raise KernelsMissing(_forgone)
     variant = Variant(cell, dtype == torch.float64, instruction_set())
     if variant not in _tried:
-        _tried[variant] = _found(variant, limit)
+        _tried[variant] = _find_or_build(variant, limit)
     found = _tried[variant]
     if isinstance(found, str):
         raise KernelsMissing(found)
     return found
 
 
-def built_by(cell: str) -> str:
+def describe_build(cell: str) -> str:
     """Return the instruction set and compiler of a cell's float32 kernels: ``x86-64-v4, g++ 12.2.0``.
 
     Raises:
@@ -92,16 +92,16 @@ def _has_to_be_compiled(variant: Variant) -> bool:
         return False  # there is no compiler for it
 
 
-def _found(variant: Variant, limit: Limit | None) -> ctypes.CDLL | str:
+def _find_or_build(variant: Variant, limit: Limit | None) -> ctypes.CDLL | str:
     """Find or build the object of a variant; return the object, or the reason why there is none."""
     try:
         beforehand = PREBUILT / variant.file_name
-        return _loaded(beforehand) if os.path.exists(beforehand) else _cached(variant, limit)
+        return _load_object(beforehand) if os.path.exists(beforehand) else _load_or_build(variant, limit)
     except (BuildFailed, OSError) as error:
         return str(error)
 
 
-def _cached(variant: Variant, limit: Limit | None) -> ctypes.CDLL:
+def _load_or_build(variant: Variant, limit: Limit | None) -> ctypes.CDLL:
     """Load the object of a variant from the user's cache directory, and build it if it is not there. A broken object,
     as left by a failing disk, is built again.
 
@@ -109,17 +109,17 @@ def _cached(variant: Variant, limit: Limit | None) -> ctypes.CDLL:
         BuildFailed, OSError: the object cannot be built, or cannot be loaded.
     """
     was_there = os.path.exists(place_of(variant))
-    path = built(variant, limit=limit)
+    path = build_if_missing(variant, limit=limit)
     try:
-        return _loaded(path)
+        return _load_object(path)
     except OSError:
         if not was_there:
             raise
         path.unlink(missing_ok=True)
-        return _loaded(built(variant, limit=limit))
+        return _load_object(build_if_missing(variant, limit=limit))
 
 
-def _loaded(path: Path) -> ctypes.CDLL:
+def _load_object(path: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(path))
     for run in (loaded.normbench_forward, loaded.normbench_backward):
         run.argtypes, run.restype = [ctypes.POINTER(Recurrence)], ctypes.c_char_p

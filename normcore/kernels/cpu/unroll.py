@@ -17,7 +17,7 @@ from normcore.cells.rnn import RNN
 from normcore.kernels.cell_layout import CellLayout, NormKind
 from normcore.kernels.cpu.load import PRECISIONS, load
 from normcore.kernels.cpu.recurrence import Recurrence, Site, address
-from normcore.kernels.gradient import taken_once
+from normcore.kernels.gradient import forbid_second_gradient
 from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 from normcore.recurrent.unroll import S, Unrolled
 
@@ -51,7 +51,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     layout = CellLayout.of_pass(cell, x, state, mask) if x.device.type == "cpu" else None
     if layout is None:
         return recurrent.unroll(cell, x, state, t, mask)
-    unrolled = _Call(cast(Any, cell), layout, x, t, mask).unrolled(cell, x, state)
+    unrolled = _Call(cast(Any, cell), layout, x, t, mask).unroll_cell(cell, x, state)
     if all(moments.isfinite().all() for moments in unrolled.moments.values()):
         return unrolled
     with torch.no_grad():  # float32 cannot hold some variances
@@ -75,11 +75,11 @@ class _Call:
         ]
         self.moments: dict[str, Tensor] = {}
 
-    def unrolled(self, cell: Any, x: Tensor, state: State) -> Unrolled:
+    def unroll_cell(self, cell: Any, x: Tensor, state: State) -> Unrolled:
         parameters = [part for site in self.layout.sites for part in (site.gain, site.shift)]
         weight_ih = cell.weight_ih
         if self.layout.over_all_steps is not None:
-            weight_ih, parameters[1] = self.normalized(self.layout.over_all_steps, weight_ih, x)
+            weight_ih, parameters[1] = self.fold_norm(self.layout.over_all_steps, weight_ih, x)
         given = (x, state.h, getattr(state, "c", None), weight_ih, cell.weight_hh, cell.bias, *parameters)
         tensors = [None if tensor is None else tensor.to(self.dtype).contiguous() for tensor in given]
         if self.has_gradient:
@@ -89,7 +89,7 @@ class _Call:
         end = (h,) if c is None else (h, c)
         return Unrolled(y, type(state)(*end), self.moments)
 
-    def normalized(self, norm: SequenceBatchNormAtSite, weight_ih: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    def fold_norm(self, norm: SequenceBatchNormAtSite, weight_ih: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         """Compute W (G H, F) and s (G H) such that norm(W_x x) = W x + s at every step."""
         norm.moments()  # drop the moments that an interrupted pass left there
         with torch.autocast("cpu", enabled=False):
@@ -196,7 +196,7 @@ class _Recurrence(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    @taken_once
+    @forbid_second_gradient
     def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
         call: _Call = ctx.call
         y, *saved = ctx.saved_tensors

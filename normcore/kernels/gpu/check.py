@@ -118,9 +118,9 @@ class _Trial:
     def _errors(self, unroll: Unroll, sizes: Sizes, with_lengths: bool) -> Iterator[tuple[Amounts, Amounts]]:
         """Yield the errors of the kernels and of eager torch, against the reference in float64, for each network."""
         for seed in range(NETWORKS):
-            built, x, start, mask = self._drawn(sizes, seed, with_lengths)
+            built, x, start, mask = self._draw_case(sizes, seed, with_lengths)
             found, eager = (self._pass(by, built, x, start, mask) for by in (unroll, recurrent.unroll))
-            exact = _everything(
+            exact = _run_both_passes(
                 recurrent.unroll, built.double(), x.double(), type(start)(*(part.double() for part in start)), mask
             )
             yield _relative(found, exact), _relative(eager, exact)
@@ -128,7 +128,7 @@ class _Trial:
     def speedup(self, unroll: Unroll, sizes: Sizes) -> float:
         """Measure the reference's time divided by the kernels' time, for a forward and backward pass: the median of
         several pairs of timings."""
-        built, x, start, _ = self._drawn(sizes, 0, with_lengths=False)
+        built, x, start, _ = self._draw_case(sizes, 0, with_lengths=False)
 
         def seconds(by: Unroll) -> float:
             self._wait()
@@ -153,9 +153,9 @@ class _Trial:
             with autocast:
                 return unroll(*arguments)
 
-        return _everything(under_autocast, built, x, start, mask)
+        return _run_both_passes(under_autocast, built, x, start, mask)
 
-    def _drawn(self, sizes: Sizes, seed: int, with_lengths: bool) -> tuple[Any, Tensor, Any, Tensor | None]:
+    def _draw_case(self, sizes: Sizes, seed: int, with_lengths: bool) -> tuple[Any, Tensor, Any, Tensor | None]:
         """Draw a cell whose parameters all differ, inputs, a first state, and with lengths a mask of the steps that
         each example has."""
         torch.manual_seed(seed)
@@ -175,7 +175,7 @@ class _Trial:
         return built.to(self.device), x, start, mask.to(self.device) if with_lengths else None
 
 
-def _everything(unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor | None) -> Named:
+def _run_both_passes(unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor | None) -> Named:
     """Run a forward and backward pass; return all outputs, the state after the last step, the moments, and the
     gradients of everything that a loss depends on."""
     leaves = {"x": x.detach().requires_grad_()}
@@ -183,7 +183,7 @@ def _everything(unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor 
     first = type(start)(*(leaves[f"{name}0"] for name in start._fields))
     leaves |= dict(built.named_parameters())
     done = unroll(built, leaves["x"], first, 0, mask)
-    loss = _weighted(done.y) + sum(map(_weighted, done.end))
+    loss = _sum_weighted(done.y) + sum(map(_sum_weighted, done.end))
     gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
     return {
         "y": done.y.detach(),
@@ -193,7 +193,7 @@ def _everything(unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor 
     }
 
 
-def _weighted(outputs: Tensor) -> Tensor:
+def _sum_weighted(outputs: Tensor) -> Tensor:
     """Sum all outputs, each with a different weight."""
     weights = torch.cos(torch.arange(outputs.numel(), device=outputs.device)).view(outputs.shape)
     return (outputs * weights.to(outputs.dtype)).sum()

@@ -12,7 +12,7 @@ from torch import Tensor
 from normcore.kernels.gpu import sequence, steps, steps_by_graph
 from normcore.kernels.gpu.plan import Gradients, Plan, Tensors, Tiles
 from normcore.kernels.gpu.products import product
-from normcore.kernels.gradient import taken_once
+from normcore.kernels.gradient import forbid_second_gradient
 
 
 class Recurrence(torch.autograd.Function):
@@ -58,7 +58,7 @@ class Recurrence(torch.autograd.Function):
         return of.states[1:], of.states[-1].clone(), None if of.cells is None else of.cells[-1].clone()
 
     @staticmethod
-    @taken_once
+    @forbid_second_gradient
     def backward(ctx: Any, grad_y: Tensor | None, grad_h: Tensor | None, grad_c: Tensor | None) -> Any:
         *saved, of_sums, of_cell = ctx.saved_tensors
         plan: Plan = ctx.plan.over(ctx.plan.mask, of_sums, of_cell)
@@ -67,8 +67,8 @@ class Recurrence(torch.autograd.Function):
         tiles = Tiles.of(plan, batch, hidden)
         parameters = (of.gain, of.shift, of.cell_gain, of.cell_shift)
         grads = Gradients(
-            h=_own(grad_h, of.states[0]),
-            c=None if of.cells is None else _own(grad_c, of.cells[0]),
+            h=_copy_gradient(grad_h, of.states[0]),
+            c=None if of.cells is None else _copy_gradient(grad_c, of.cells[0]),
             term=None if plan.together else torch.empty_like(of.sums),
             sums=torch.empty_like(of.sums),
             parameters=[None if p is None else p.new_zeros(tiles.grid[0], len(p)) for p in parameters],
@@ -93,6 +93,6 @@ def _after(first: Tensor, count: int) -> Tensor:
     return states
 
 
-def _own(grad: Tensor | None, like: Tensor) -> Tensor:
+def _copy_gradient(grad: Tensor | None, like: Tensor) -> Tensor:
     """Copy a gradient, so that it can be overwritten. None, a gradient that is not needed, becomes zeros."""
     return torch.zeros_like(like) if grad is None else grad.clone(memory_format=torch.contiguous_format)

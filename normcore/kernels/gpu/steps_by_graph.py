@@ -32,9 +32,9 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
     populations = [plan.sums.population, plan.cell.population]
     measured = [place.statistics if place.population is None else None for place in (plan.sums, plan.cell)]
     GRAPHS.run(
-        ("forward", *_told(plan, tiles, of)),
+        ("forward", *_list_launch_conditions(plan, tiles, of)),
         work,
-        [plan.mask, of.states[0], at(of.cells, 0), *populations, *_given(of)],
+        [plan.mask, of.states[0], at(of.cells, 0), *populations, *_list_inputs(of)],
         [of.states, of.cells, of.sums, *measured],
     )
 
@@ -58,19 +58,19 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
 
     statistics = [plan.sums.statistics, plan.cell.statistics]
     GRAPHS.run(
-        ("backward", *_told(plan, tiles, of)),
+        ("backward", *_list_launch_conditions(plan, tiles, of)),
         work,
-        [plan.mask, *statistics, grad_y, grads.h, grads.c, of.states, of.cells, of.sums, *_given(of)],
+        [plan.mask, *statistics, grad_y, grads.h, grads.c, of.states, of.cells, of.sums, *_list_inputs(of)],
         [grads.h, grads.c, grads.term, grads.sums, *grads.parameters],
     )
 
 
-def _told(plan: Plan, tiles: Tiles, of: Tensors) -> tuple[Hashable, ...]:
+def _list_launch_conditions(plan: Plan, tiles: Tiles, of: Tensors) -> tuple[Hashable, ...]:
     """Return everything, except shapes, that decides which kernels are launched."""
     return (plan.together, tiles, *plan.meant_for_forward(of.states.shape[2]).items())
 
 
-def _given(of: Tensors) -> list[Tensor | None]:
+def _list_inputs(of: Tensors) -> list[Tensor | None]:
     return [of.term, of.weight, of.gain, of.shift, of.cell_gain, of.cell_shift]
 
 

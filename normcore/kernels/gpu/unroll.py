@@ -38,7 +38,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     if layout is None:
         return recurrent.unroll(cell, x, state, t, mask)
     with torch.cuda.device_of(x):  # type: ignore[no-untyped-call]
-        return _unrolled(cast(Any, cell), layout, x, state, t, mask)
+        return _unroll_cell(cast(Any, cell), layout, x, state, t, mask)
 
 
 def _runs_on(device: torch.device) -> bool:
@@ -55,7 +55,7 @@ def _memory_of_a_block() -> int:
     return memory
 
 
-def _unrolled(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:
+def _unroll_cell(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:
     dtype = cell.weight_hh.dtype
     input_norm = layout.over_all_steps or layout.sites[0].norm
     if isinstance(input_norm, BatchStatistics):

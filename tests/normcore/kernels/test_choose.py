@@ -17,7 +17,7 @@ from torch import nn
 
 import normcore
 from normcore import kernels
-from normcore.kernels import KernelUnavailable, choose, cpu, reference_code, running
+from normcore.kernels import KernelUnavailable, choose, cpu, describe_kernel, reference_code
 from normcore.models.build import Build
 from normcore.recurrent import Recurrent, unroll
 from normcore.spec import InvalidSpec, TrainingSpec, resolve
@@ -158,14 +158,17 @@ def test_fused_kernels_on_cuda_are_those_of_triton() -> None:
     assert choose("fused", *of) == ("fused", gpu.unroll)
     assert choose("auto", *of) == ("reference", unroll), "nobody has tried them"
     network = Recurrent(cell, 1, LayerNorm(), "fused", gpu.unroll)
-    assert running(network, torch.device("cuda")) == ("fused", f"triton {version('triton')}")
+    assert describe_kernel(network, torch.device("cuda")) == ("fused", f"triton {version('triton')}")
 
 
 def test_model_reports_all_kernels_that_it_runs() -> None:
     by_fused, by_reference = (Recurrent(LSTM(), 1, LayerNorm(), name) for name in ("fused", "reference"))
-    assert running(nn.ModuleList([by_reference, by_fused]), CPU) == ("fused reference", cpu.built_by("LSTM"))
-    assert running(by_reference, CPU) == ("reference", None)
-    assert running(nn.Linear(1, 1), CPU) == ("reference", None)
+    assert describe_kernel(nn.ModuleList([by_reference, by_fused]), CPU) == (
+        "fused reference",
+        cpu.describe_build("LSTM"),
+    )
+    assert describe_kernel(by_reference, CPU) == ("reference", None)
+    assert describe_kernel(nn.Linear(1, 1), CPU) == ("reference", None)
 
 
 @pytest.mark.usefixtures("untried")

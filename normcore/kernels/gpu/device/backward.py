@@ -12,7 +12,7 @@ from normcore.kernels.gpu.device.cells import (
     sum_of_terms,
     tanh,
 )
-from normcore.kernels.gpu.device.norms import gradient, scaled, standardized_as_before
+from normcore.kernels.gpu.device.norms import gradient, scale_gates, standardize_gates_as_before
 from normcore.kernels.gpu.device.tiles import (
     load_gates,
     load_mask,
@@ -66,16 +66,16 @@ def gradients_before(x, a, state, d, mask, at_sums, at_cell, grad_gain, grad_shi
         x, a, state: the same as in ``state_after``.
         d: gradients of the state after the step.
     """
-    n = standardized_as_before(a, at_sums, tile, B, H, G, KIND_SUMS)
-    r = scaled(n, at_sums, tile, H, G)
+    n = standardize_gates_as_before(a, at_sums, tile, B, H, G, KIND_SUMS)
+    r = scale_gates(n, at_sums, tile, H, G)
     there = tile.inside if mask is None else load_mask(mask, tile, B)
     dh = tl.where(there, d[0], 0.0)
     dh_passed_on = tl.where(there, 0.0, d[0])
     if G == 4:
         c = state[1]
         gates = lstm_gates(sum_of_terms(x, r, G))
-        n_cell = standardized_as_before((lstm_cell(gates, c),), at_cell, tile, B, H, 1, KIND_CELL)
-        shown = tanh(scaled(n_cell, at_cell, tile, H, 1)[0])
+        n_cell = standardize_gates_as_before((lstm_cell(gates, c),), at_cell, tile, B, H, 1, KIND_CELL)
+        shown = tanh(scale_gates(n_cell, at_cell, tile, H, 1)[0])
         dread = dh * gates[3] * (1 - shown * shown)
         dc_after = tl.where(there, d[1], 0.0)
         if CARRIES:

@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 from normcore.kernels.gpu.device.cells import gru_gates, gru_state, lstm_cell, lstm_gates, sum_of_terms, tanh
-from normcore.kernels.gpu.device.norms import BATCH_NORM, scaled, standardized
+from normcore.kernels.gpu.device.norms import BATCH_NORM, scale_gates, standardize_gates
 from normcore.kernels.gpu.device.tiles import load_gates, load_mask, load_state, own_tile, store_state
 
 
@@ -47,13 +47,13 @@ def state_after(x, a, state, mask, at_sums, at_cell, longest, tile, B, H: tl.con
     """Compute the state after a step, from the input's term x, the sums a and the state before the step. A state is
     h, or h and c, (R, C) each. ``longest`` is the largest |h| of all examples, which only batch norm needs.
     """
-    n = standardized(a, at_sums, longest, tile, B, H, G, KIND_SUMS, JOINT, EPS_SUMS, ROUNDING, LAST_PLACE)
-    r = scaled(n, at_sums, tile, H, G)
+    n = standardize_gates(a, at_sums, longest, tile, B, H, G, KIND_SUMS, JOINT, EPS_SUMS, ROUNDING, LAST_PLACE)
+    r = scale_gates(n, at_sums, tile, H, G)
     if G == 4:
         gates = lstm_gates(sum_of_terms(x, r, G))
         c = tl.where(tile.inside, lstm_cell(gates, state[1]), 0.0)
-        n_cell = standardized((c,), at_cell, 0.0, tile, B, H, 1, KIND_CELL, False, EPS_CELL, ROUNDING, 0.0)
-        read = scaled(n_cell, at_cell, tile, H, 1)[0]
+        n_cell = standardize_gates((c,), at_cell, 0.0, tile, B, H, 1, KIND_CELL, False, EPS_CELL, ROUNDING, 0.0)
+        read = scale_gates(n_cell, at_cell, tile, H, 1)[0]
         h = gates[3] * tanh(read)  # LN Eq. 22, RBN Eq. 16
         after = (h, read if CARRIES else c)
     elif G == 3:

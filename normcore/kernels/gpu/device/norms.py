@@ -19,13 +19,14 @@ POPULATION = tl.constexpr(NormKind.POPULATION.value)
 
 
 @triton.jit
-def standardized(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr, JOINT: tl.constexpr,
-                 EPS: tl.constexpr, ROUNDING: tl.constexpr, LAST_PLACE: tl.constexpr):  # fmt: skip
+def standardize_gates(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr,
+                      JOINT: tl.constexpr, EPS: tl.constexpr, ROUNDING: tl.constexpr,
+                      LAST_PLACE: tl.constexpr):  # fmt: skip
     """Compute the normalized value n of each gate; store the lines' statistics for backward."""
     if KIND == NONE:
         n = a
     elif KIND == POPULATION:
-        n = standardized_as_before(a, site, tile, B, H, G, KIND)
+        n = standardize_gates_as_before(a, site, tile, B, H, G, KIND)
     else:
         if KIND == BATCH_NORM:
             mean, rstd = _over_examples(a, site, size, tile, B, H, G, EPS, ROUNDING, LAST_PLACE)
@@ -38,17 +39,17 @@ def standardized(a, site, size, tile, B, H: tl.constexpr, G: tl.constexpr, KIND:
 
 
 @triton.jit
-def standardized_as_before(a, site, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
+def standardize_gates_as_before(a, site, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
     """Compute the normalized value n of each gate from stored statistics: of the forward pass, or the population's."""
     if KIND == NONE:
         n = a
     else:
-        n = _deviations(a, _kept(site, 0, tile, B, H, G, KIND), _kept(site, 1, tile, B, H, G, KIND), G)
+        n = _deviations(a, _load_kept(site, 0, tile, B, H, G, KIND), _load_kept(site, 1, tile, B, H, G, KIND), G)
     return n
 
 
 @triton.jit
-def scaled(n, site, tile, H: tl.constexpr, G: tl.constexpr):
+def scale_gates(n, site, tile, H: tl.constexpr, G: tl.constexpr):
     """Compute n gain + shift of each gate."""
     gain = load_parameters(site.gain, 1.0, tile, H, G)
     shift = load_parameters(site.shift, 0.0, tile, H, G)
@@ -82,7 +83,7 @@ def gradient(d, n, site, of_gain, of_shift, tile, B, H: tl.constexpr, G: tl.cons
             along += (dn[k] * gain[k],)
         along = _mean_along_lines(along, B, H, G, KIND, JOINT)
         mean = _mean_along_lines(of_n, B, H, G, KIND, JOINT)
-        rstd = _kept(site, 1, tile, B, H, G, KIND)
+        rstd = _load_kept(site, 1, tile, B, H, G, KIND)
         before = ()
         for k in tl.static_range(G):
             left = of_n[k] - n[k] * along[k]
@@ -192,7 +193,7 @@ def _keep(site, which: tl.constexpr, values, tile, B, H: tl.constexpr, G: tl.con
 
 
 @triton.jit
-def _kept(site, which: tl.constexpr, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
+def _load_kept(site, which: tl.constexpr, tile, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
     lines, there, count = _lines(tile, B, H, KIND)
     values = ()
     for k in tl.static_range(G):

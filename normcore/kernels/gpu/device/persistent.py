@@ -48,8 +48,8 @@ def forward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums, 
         if sums is not None:
             store_gates(sums + t * size * G, a, tile, H, G)
         longest = tl.sqrt(tl.max(tl.sum(state[0] * state[0], 1), 0)) if KIND_SUMS == BATCH_NORM else 0.0
-        sums_at = _measured_before(t, B, H, G, KIND_SUMS)
-        cell_at = _measured_before(t, B, H, 1, KIND_CELL)
+        sums_at = _locate_statistics(t, B, H, G, KIND_SUMS)
+        cell_at = _locate_statistics(t, B, H, 1, KIND_CELL)
         state = state_after(None if TOGETHER else x, a, state, None if mask is None else mask + t * B,
                             Site(at_sums.gain, at_sums.shift,
                                  None if at_sums.statistics is None else at_sums.statistics + sums_at, at_sums.size),
@@ -82,8 +82,8 @@ def backward_sequence(term, weight, mask, at_sums, at_cell, states, cells, sums,
         a = load_gates(sums + at * G, tile, H, G)
         state = load_state(states + at, None if cells is None else cells + at, tile, H)
         d = with_outputs(d, None if grad_y is None else grad_y + at, tile, H)
-        sums_at = _measured_before(t, B, H, G, KIND_SUMS)
-        cell_at = _measured_before(t, B, H, 1, KIND_CELL)
+        sums_at = _locate_statistics(t, B, H, G, KIND_SUMS)
+        cell_at = _locate_statistics(t, B, H, 1, KIND_CELL)
         dx, da, before = gradients_before(x, a, state, d, None if mask is None else mask + t * B,
                                           Site(at_sums.gain, at_sums.shift,
                                                None if at_sums.statistics is None else at_sums.statistics + sums_at,
@@ -126,7 +126,7 @@ def _load_weight(weight, H: tl.constexpr, G: tl.constexpr, C: tl.constexpr):
 
 
 @triton.jit
-def _measured_before(t, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
+def _locate_statistics(t, B, H: tl.constexpr, G: tl.constexpr, KIND: tl.constexpr):
     """Compute the offset of step t in the statistics (T, 2 or 3, G, L) of all steps, in numbers."""
     lines = B if KIND == LAYER_NORM or KIND == RMS_NORM else H  # noqa: SIM109, as Triton knows no membership
     which = 3 if KIND == BATCH_NORM else 2

@@ -20,11 +20,11 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Folder for a fake g++ that is found before the real g++; the cache of kernels is empty."""
-    compiler._told_version.cache_clear()
+    compiler._ask_version.cache_clear()
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(importlib.import_module("normcore.kernels.cpu.load"), "_tried", {})
     yield folder
-    compiler._told_version.cache_clear()
+    compiler._ask_version.cache_clear()

@@ -14,7 +14,7 @@ import filelock
 import pytest
 
 from normcore.kernels.cpu import build
-from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Variant, built, place_of
+from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Variant, build_if_missing, place_of
 from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from normcore.kernels.cpu.load import KernelsMissing, instruction_set, load
 from tests.normcore.kernels.cell_pass import EXACT
@@ -97,9 +97,9 @@ def test_every_instruction_set_gives_what_the_reference_gives(capability: str, t
 
 def test_an_object_is_built_once(fake: Path, tmp_path: Path) -> None:
     command(fake, "g++", QUICKLY)
-    first = built(RNN, tmp_path)
+    first = build_if_missing(RNN, tmp_path)
     made = first.stat().st_mtime_ns
-    assert built(RNN, tmp_path) == first
+    assert build_if_missing(RNN, tmp_path) == first
     assert first.stat().st_mtime_ns == made
     assert sorted(path.suffix for path in tmp_path.iterdir() if path.is_file()) == [".lock", ".so"]
 
@@ -201,7 +201,7 @@ def test_waiting_for_another_process_ends_at_the_time_limit(tmp_path: Path) -> N
         filelock.FileLock(f"{target}.lock"),
         pytest.raises(BuildFailed, match=rf"^another process did not finish {target} within 1 s$"),
     ):
-        built(RNN, tmp_path, Limit(1.0))
+        build_if_missing(RNN, tmp_path, Limit(1.0))
 
 
 def test_build_works_on_a_file_system_without_locks(
@@ -213,7 +213,7 @@ def test_build_works_on_a_file_system_without_locks(
     command(fake, "g++", 'for o; do :; done; echo object > "$o"')
     monkeypatch.setattr(fcntl, "flock", missing)
     with pytest.warns(UserWarning, match="flock not supported"):
-        assert built(RNN, tmp_path).read_text() == "object\n"
+        assert build_if_missing(RNN, tmp_path).read_text() == "object\n"
 
 
 def test_time_limit_holds_for_all_objects_together(fake: Path, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_object_is_synced_to_disk_before_it_is_renamed(
     command(fake, "g++", 'for o; do :; done; echo object > "$o"')
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_replace)
-    target = built(RNN, tmp_path)
+    target = build_if_missing(RNN, tmp_path)
     assert done == [f"synced {target.with_suffix(f'.{os.getpid()}')}", "renamed", f"synced {tmp_path}"]
 
 
@@ -314,7 +314,7 @@ def test_prebuilding_on_another_architecture_builds_the_portable_objects(
         assert folder == PREBUILT
         return folder / variant.file_name
 
-    monkeypatch.setattr(build, "built", note)
+    monkeypatch.setattr(build, "build_if_missing", note)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     build.main(["x86-64-v3", "x86-64-v4"])
     assert sorted((v.instruction_set, v.cell, v.float64) for v in asked) == sorted(
@@ -326,7 +326,7 @@ def test_prebuilding_on_another_architecture_builds_the_portable_objects(
 def test_object_needs_only_the_thread_library_of_the_compiler(fake: Path, tmp_path: Path) -> None:
     """A node may lack the compiler's libraries or have older ones. The library for threads comes with torch."""
     command(fake, "g++", QUICKLY)
-    needs = subprocess.run(["ldd", built(RNN, tmp_path)], capture_output=True, text=True, check=True).stdout
+    needs = subprocess.run(["ldd", build_if_missing(RNN, tmp_path)], capture_output=True, text=True, check=True).stdout
     assert "libc.so" in needs
     assert "libstdc++" not in needs
     assert "libgcc_s" not in needs
@@ -337,7 +337,7 @@ def test_object_needs_only_the_thread_library_of_the_compiler(fake: Path, tmp_pa
 def test_waiting_for_another_builder_ends_when_it_is_done(fake: Path, tmp_path: Path) -> None:
     command(fake, "g++", QUICKLY)
     paths: list[Path] = []
-    threads = [threading.Thread(target=lambda: paths.append(built(RNN, tmp_path))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: paths.append(build_if_missing(RNN, tmp_path))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

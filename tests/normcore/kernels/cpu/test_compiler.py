@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from normcore.kernels.cpu import compiler
-from normcore.kernels.cpu.build import built, place_of
+from normcore.kernels.cpu.build import build_if_missing, place_of
 from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from tests.normcore.kernels.cpu.building import BUILD, PREPARE, RNN, command, python
 from tests.processes import until
@@ -26,7 +26,7 @@ def test_compiler_that_cannot_be_started_is_reported(
     monkeypatch.setenv("PATH", str(fake))
     for folder in (None, tmp_path):  # once when asked its version, and once when compiling
         with pytest.raises(BuildFailed, match=rf"^g\+\+ cannot be started: {why}$"):
-            built(RNN, folder)
+            build_if_missing(RNN, folder)
     prepared, err = python(PREPARE).communicate(timeout=120)
     assert prepared.startswith(f"g++ cannot be started: {why}\n"), err
 
@@ -45,7 +45,7 @@ def test_error_of_the_compiler_is_reported_without_its_include_trace(
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     command(fake, "g++", f"cat >&2 <<EOF\n{printed}\nEOF\nexit 1")
     with pytest.raises(BuildFailed) as failed:
-        built(RNN, tmp_path)
+        build_if_missing(RNN, tmp_path)
     assert str(failed.value).startswith(f"g++ ended with 1: {told}")
 
 
@@ -70,7 +70,7 @@ def test_compiler_that_takes_too_long_is_ended_with_its_children(fake: Path, tmp
     hang(fake, tmp_path)
     began = time.monotonic()
     with pytest.raises(BuildFailed, match=r"^g\+\+ did not end within 1 s$"):
-        built(RNN, tmp_path / "objects", Limit(1.0))
+        build_if_missing(RNN, tmp_path / "objects", Limit(1.0))
     assert time.monotonic() - began < 10
     ended(hanging(tmp_path))
     assert [path.suffix for path in (tmp_path / "objects").iterdir()] == [".lock"]
