@@ -14,7 +14,7 @@ from pathlib import Path
 from sysconfig import get_paths
 from typing import Any, NamedTuple
 
-from normcore.own_code import PROJECT, REGISTRIES, own_parts, registered
+from normcore.own_code import PROJECT, REGISTRIES, list_option_classes, own_parts
 from normcore.source_files import State, code_in, digest_of, state_of
 from normcore.spec import ExperimentSpec, digest
 from normcore.spec.part import Part
@@ -47,7 +47,7 @@ class LoadedOptions:
     """
 
     def __init__(self) -> None:
-        kinds = {registry[tag] for _, registry, tag in registered()}
+        kinds = {registry[tag] for _, registry, tag in list_option_classes()}
         self._own = {kind: _files(_modules_of_bases(kind)) for kind in kinds}
         with_options = {kind.__module__ for kind in kinds}
         self._shared = _files(name for name in _below(f"{PROJECT}.spec") if name not in with_options)

@@ -75,7 +75,7 @@ def digest_of_part(registry: Registry[Any], part: Part | type[Part]) -> str | No
 def digests() -> dict[str, dict[str, str | None]]:
     """Compute the digest of each class that a spec can name, by part of the spec and by tag."""
     found: dict[str, dict[str, str | None]] = {name: {} for name in REGISTRIES}
-    for name, registry, tag in registered():
+    for name, registry, tag in list_option_classes():
         found[name][tag] = digest_of_part(registry, registry[tag])
     return found
 
@@ -85,13 +85,13 @@ def tags_of(spec: ExperimentSpec) -> dict[str, str]:
     return {name: registry.tag_of(part) for name, registry, part in own_parts(spec)}
 
 
-def changed_at(spec: ExperimentSpec) -> float:
+def find_last_change(spec: ExperimentSpec) -> float:
     """Find the time of the last change to a source file of the spec's own parts, in seconds since 1970."""
     modules = (module for _, registry, part in own_parts(spec) for module in _modules(registry, part))
     return max((source.state.mtime_ns for module in modules for source in _sources(module)), default=0) / 1e9
 
 
-def registered() -> Iterator[tuple[str, Registry[Any], str]]:
+def list_option_classes() -> Iterator[tuple[str, Registry[Any], str]]:
     """Yield the part of a spec, the registry and the tag of each class of options that a spec can name."""
     for name, registries in REGISTRIES.items():
         for registry in registries:

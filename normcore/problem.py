@@ -47,20 +47,20 @@ def problem_of(task: Benchmark) -> Problem:
 @cache
 def own_problem(task: str, profile: ProfileName) -> Problem:
     """Make the problem of a benchmark's profile, with all options unchanged."""
-    return problem_of(_own(task, profile).task)
+    return problem_of(_resolve_profile(task, profile).task)
 
 
 @cache
 def own_budget(task: str, profile: ProfileName) -> int:
     """Return the budget of a benchmark's profile: how many examples a training may see on its leaderboard."""
-    return _own(task, profile).budget
+    return _resolve_profile(task, profile).budget
 
 
 def title(options: Mapping[str, Any], own: Problem) -> str:
     """Write the title of a problem: the options that differ from the profile's own problem ``own``, in the order of the
     task's options."""
     ordered = [*(name for name in own.options if name in options), *sorted(options.keys() - own.options.keys())]
-    changed = [f"{name} {_shown(options[name])}" for name in ordered if own.options.get(name) != options[name]]
+    changed = [f"{name} {_write_value(options[name])}" for name in ordered if own.options.get(name) != options[name]]
     return ", ".join(changed) or "the profile's own"
 
 
@@ -89,13 +89,13 @@ def stored_task(name: str, options: Mapping[str, Any]) -> Benchmark | None:
         return None
 
 
-def _shown(value: Any) -> str:
+def _write_value(value: Any) -> str:
     """Write a value as in a spec. Long values, such as digests, are cut."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= LONGEST else f"{text[:12]}…"
 
 
-def _own(task: str, profile: ProfileName) -> TrainingSpec:
+def _resolve_profile(task: str, profile: ProfileName) -> TrainingSpec:
     spec = resolve({"task": {"name": task, "profile": profile}})
     assert isinstance(spec, TrainingSpec)
     return spec

@@ -35,10 +35,10 @@ def run(
         return analyse(spec, seed, device=device, datasets_dir=datasets_dir, threads=threads, trained=trained)
     assert isinstance(spec, TrainingSpec)
     events = train(spec, seed, device=device, datasets_dir=datasets_dir, threads=threads, checkpoint=checkpoint)
-    return _probed(events, torch.device(device))
+    return _add_probes(events, torch.device(device))
 
 
-def _probed(events: Iterator[Event], device: torch.device) -> Iterator[Event]:
+def _add_probes(events: Iterator[Event], device: torch.device) -> Iterator[Event]:
     """Add probes of the machine (``normcore.probe``) to the events of a training.
 
     Between two events torch keeps the settings of the training, such as its threads. The first probe comes after the

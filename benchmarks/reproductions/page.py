@@ -35,7 +35,7 @@ from benchmarks.reproductions.trainings import (
 )
 from benchmarks.reproductions.verdicts import NO_TEST, format_p, summarize
 from normcore.problem import own_problem
-from normcore.published import papers, published
+from normcore.published import find_published_results, papers
 from normcore.spec import ExperimentSpec, TrainingSpec, resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
@@ -294,7 +294,7 @@ def _at_full_size(session: Session, task: str, before: str) -> Row:
 
 def _published_for(task: str, metric: Metric) -> str:
     """Test results of the papers on the problem of the profile ``paper``, without results that they quote."""
-    own = [r for r in published(task) if r.can_be_ranked and r.origin is None and not r.options]
+    own = [r for r in find_published_results(task) if r.can_be_ranked and r.origin is None and not r.options]
     return "; ".join(f"{r.model} {number(r.values[metric.name])}" for r in own if metric.name in r.values) or "–"
 
 

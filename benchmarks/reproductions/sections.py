@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from normcore.figures.figure import PALETTE
-from normcore.published import Result, published
+from normcore.published import Result, find_published_results
 from normcore.spec import ExperimentSpec, TrainingSpec, read_spec, resolve
 from normcore.spec.files import load_yaml
 
@@ -48,7 +48,7 @@ class Citation(Data):
 
     def results(self) -> list[Result]:
         """Results of the paper itself, without those that it quotes from other work."""
-        here = (result for result in published(self.task) if result.where == self.where)
+        here = (result for result in find_published_results(self.task) if result.where == self.where)
         return [result for result in here if result.origin is None]
 
 

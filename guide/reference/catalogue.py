@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from guide.reference.markdown import HTML, code, joined, options, prose, table
-from normcore.published import published
+from normcore.published import find_published_results
 from normcore.spec import TASKS
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -99,7 +99,7 @@ def _task(name: str) -> str:
             for profile, size in shown.profiles.items()
         ),
     )
-    papers = sorted({result.citation for result in published(name)})
+    papers = sorted({result.citation for result in find_published_results(name)})
     return joined(
         f"### {name}",
         f"**{shown.title}.** {prose(shown.description)}",

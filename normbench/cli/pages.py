@@ -11,7 +11,7 @@ from normbench.cli.command import Json
 from normbench.client import Client
 from normbench.errors import NormbenchError
 from normcore.spec import TASKS
-from normcore.spec.messages import choose, quoted
+from normcore.spec.messages import choose, quote_value
 from normcore.spec.methods import METHODS
 from normcore.spec.tasks import BENCHMARKS
 
@@ -58,4 +58,4 @@ def path_of(what: str | None, profile: str | None) -> str:
         return f"/methods/{what}"
     if what in TASKS:
         return f"/tasks/{what}"
-    raise NormbenchError(f"{quoted(what)} is not an id, task or method; {choose(what, [*TASKS, *METHODS])}")
+    raise NormbenchError(f"{quote_value(what)} is not an id, task or method; {choose(what, [*TASKS, *METHODS])}")

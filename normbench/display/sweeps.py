@@ -10,7 +10,7 @@ from rich.text import Text
 from normbench.answers import Sweep, SweepCell, SweepPlan, SweepSummary
 from normbench.display.numbers import age, counted, decimal, duration, interval
 from normbench.display.table import Column, Table, block
-from normcore.spec.names import cell_names, option, shared
+from normcore.spec.names import cell_names, option, write_shared_changes
 
 NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # sizes of a search, in cells
 BEST = "* the best cell: it has the best validation value, by which the cells are sorted"
@@ -133,7 +133,7 @@ def _valid(cell: SweepCell) -> float | None:
 def _alike(found: Sweep) -> str:
     """Phrase on the changes from the profile that all cells share; empty if there are none."""
     changed = [cell["entry"]["changes"] for cell in found["cells"] if cell["entry"]]
-    alike = shared(changed, {path for cell in found["cells"] for path in cell["values"]})
+    alike = write_shared_changes(changed, {path for cell in found["cells"] for path in cell["values"]})
     return f"; all cells: {alike}" if alike else ""
 
 

@@ -27,7 +27,7 @@ from normcore.data.files import (
 from normcore.data.pydoc import pydoc_text
 from normcore.data.text_file import examine_text, split_points
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError
-from normcore.spec.messages import quoted
+from normcore.spec.messages import quote_value
 from normcore.spec.tasks.char_lm import CharLM
 
 __all__ = [
@@ -71,7 +71,9 @@ def pin(spec: ExperimentSpec, datasets_dir: Path | None) -> ExperimentSpec:
         for need in task.needs():
             field = need.field
             if need.dataset not in DATASETS:
-                unknown = f"{task.name} asks for the data set {quoted(need.dataset)}, which is not known; use another"
+                unknown = (
+                    f"{task.name} asks for the data set {quote_value(need.dataset)}, which is not known; use another"
+                )
                 raise InvalidSpec([SpecError(("task", field), unknown, "unknown_dataset")])
             verify(DATASETS[need.dataset], datasets_dir)
     except DatasetError as error:

@@ -58,7 +58,7 @@ class AttentiveReader(nn.Module):
 
     def forward(self, text: Words, question: Words) -> Tensor:
         """Compute the logits (B, V) of the answer to ``question`` on ``text``."""
-        text, question = self._padded(text), self._padded(question)
+        text, question = self._fill_padding(text), self._fill_padding(question)
         d = self._read(self.text, text)  # (T, B, D)
         u = self._last(question)  # (B, D)
         alpha = self._attention(d, u, text.there)  # (T, B)
@@ -71,11 +71,11 @@ class AttentiveReader(nn.Module):
 
     def attention(self, text: Words, question: Words) -> Tensor:
         """Compute the attention (T, B) to each word of the text; it adds up to 1 over the words of an example."""
-        text, question = self._padded(text), self._padded(question)
+        text, question = self._fill_padding(text), self._fill_padding(question)
         return self._attention(self._read(self.text, text), self._last(question), text.there)
 
-    def _padded(self, words: Words) -> Words:
-        return words.cycled() if self.options.padding == "cyclic" else words
+    def _fill_padding(self, words: Words) -> Words:
+        return words.cycle_sequences() if self.options.padding == "cyclic" else words
 
     def _attention(self, d: Tensor, u: Tensor, there: Tensor) -> Tensor:
         """Compute alpha (T, B) from m_t = tanh(W_d d_t + b + W_q u + s_t), with s_t = (A d_t)' (A u)."""

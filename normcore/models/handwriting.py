@@ -92,7 +92,7 @@ class Handwriting(nn.Module):
                 there = (t < lengths).unsqueeze(1)
                 new = step(torch.cat([point, window.value], 1), state, t)  # Eq. 52
                 state = type(new)(*(torch.where(there, n, o) for n, o in zip(new, state, strict=True)))
-                window = window.moved(self.window(state.h), *text)
+                window = window.move_window(self.window(state.h), *text)
                 states.append(state.h)
                 windows.append(window)
         return torch.stack(states), windows
@@ -116,12 +116,12 @@ class Handwriting(nn.Module):
         with step_by_step(self.first) as step:
             for t in range(most):
                 below = step(torch.cat([point, window.value], 1), below, t)
-                window = window.moved(self.window(below.h), *text)
+                window = window.move_window(self.window(below.h), *text)
                 outputs = [below.h]
                 for k, layer in enumerate(self.above):
                     y, above[k] = layer(torch.cat([point, window.value, outputs[-1]], 1).unsqueeze(0), state=above[k])
                     outputs.append(y[0])
-                point = PenMixture.of(self.output(torch.cat(outputs, 1)), bias).drawn(generator)
+                point = PenMixture.of(self.output(torch.cat(outputs, 1)), bias).draw_points(generator)
                 yield Written(point, window)
                 done |= window.beyond > window.weights.max(1).values
                 if done.all():

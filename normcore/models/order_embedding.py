@@ -28,11 +28,11 @@ class OrderEmbedding(nn.Module):
         nn.init.xavier_uniform_(self.image.weight)
         nn.init.zeros_(self.image.bias)
 
-    def placed_captions(self, words: Words) -> Tensor:
+    def embed_captions(self, words: Words) -> Tensor:
         """Embed captions as vectors (B, H) of length 1 without negative numbers."""
         return _unit(self.captions(words)).abs()
 
-    def placed_images(self, features: Tensor) -> Tensor:
+    def embed_images(self, features: Tensor) -> Tensor:
         """Embed the features (B, F) of images as vectors (B, H) of length 1 without negative numbers."""
         return _unit(self.image(_unit(features))).abs()
 

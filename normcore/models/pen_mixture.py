@@ -93,7 +93,7 @@ class PenMixture(NamedTuple):
         lifted = functional.binary_cross_entropy_with_logits(-self.lift, end, reduction="none")
         return lifted - move  # Eq. 23, 26
 
-    def drawn(self, generator: torch.Generator) -> Tensor:
+    def draw_points(self, generator: torch.Generator) -> Tensor:
         """Draw points (..., 3) from the mixture."""
         weights = self.log_weights.exp()
         chosen = torch.multinomial(weights.flatten(0, -2), 1, generator=generator).view(*weights.shape[:-1], 1)

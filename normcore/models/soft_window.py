@@ -39,7 +39,7 @@ class Window(NamedTuple):
             beyond=characters.new_zeros(batch),
         )
 
-    def moved(self, numbers: Tensor, characters: Tensor, lengths: Tensor) -> "Window":
+    def move_window(self, numbers: Tensor, characters: Tensor, lengths: Tensor) -> "Window":
         """Compute the window at the next step.
 
         Deviation: the logarithms of alpha, of beta and of kappa's advance are at most ``LARGEST``, so that the three

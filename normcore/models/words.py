@@ -39,7 +39,7 @@ class Words(NamedTuple):
         places = (torch.arange(len(codes)).unsqueeze(1) < lengths).flatten().nonzero().squeeze(1)
         return cls(codes.to(device), lengths.to(device), int(lengths.max()), places.to(device))
 
-    def cycled(self) -> "Words":
+    def cycle_sequences(self) -> "Words":
         """Fill the padding after each shorter sequence with repetitions of that sequence."""
         steps = torch.arange(len(self.codes), device=self.codes.device).unsqueeze(1)
         return self._replace(codes=self.codes.gather(0, steps % self.lengths))

@@ -63,15 +63,15 @@ def build(options: Method) -> Normalization:
     for function, call in INTERFACE.items():
         check_call(tag, kind, function, call)
     built = cast(Normalization, kind(options))
-    object.__setattr__(built, "norm", _checked(tag, built.norm))
+    object.__setattr__(built, "norm", _check_built_norms(tag, built.norm))
     return built
 
 
-def _checked(tag: str, norm: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+def _check_built_norms(tag: str, norm: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
     """Make ``Normalization.norm`` check the modules that it builds."""
 
     @wraps(norm)
-    def checked(hidden_size: int, site: Place, *blocks: tuple[int, ...], **named: Any) -> nn.Module:
+    def build_and_check(hidden_size: int, site: Place, *blocks: tuple[int, ...], **named: Any) -> nn.Module:
         built = norm(hidden_size, site, *blocks, **named)
         built_kind: Any = type(built)
         if not isinstance(built, nn.Module):
@@ -79,7 +79,7 @@ def _checked(tag: str, norm: Callable[..., nn.Module]) -> Callable[..., nn.Modul
         check_call(tag, built_kind, "forward", OF_A_CELLS_NORM if site == "cell" else OF_A_NORM)
         return built
 
-    return checked
+    return build_and_check
 
 
 @lru_cache(maxsize=256)

@@ -69,8 +69,8 @@ class BatchStatistics(nn.Module):
             self.collecting.add(moments.transpose(0, 1), t)
         elif self.momentum is not None:
             mean, var = moments
-            self.running_mean = _averaged(self.running_mean, mean, t, self.momentum)
-            self.running_var = _averaged(self.running_var, var, t, self.momentum)
+            self.running_mean = _update_averages(self.running_mean, mean, t, self.momentum)
+            self.running_var = _update_averages(self.running_var, var, t, self.momentum)
 
     def keep(self, collected: StepAverage) -> None:
         """Make the averages of ``collected`` the population statistics."""
@@ -128,7 +128,7 @@ def require_examples(count: int) -> None:
         )
 
 
-def _averaged(running: Tensor, new: Tensor, t: int, momentum: float) -> Tensor:
+def _update_averages(running: Tensor, new: Tensor, t: int, momentum: float) -> Tensor:
     """Update the running averages (S, F) with the values ``new`` of the steps t, t + 1, ... The average of a step
     that was not known before starts with the step's new value."""
     if t > len(running):

@@ -38,12 +38,12 @@ class GroupNormLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(shape[0]))
 
     def forward(self, a: Tensor) -> Tensor:
-        y, inverse_root = self._normalized(at_least_float32(a))
+        y, inverse_root = self._normalize_groups(at_least_float32(a))
         if needs_float64(inverse_root.detach() ** -2):
-            y, _ = self._normalized(a.double())
+            y, _ = self._normalize_groups(a.double())
         return y.to(a.dtype)
 
-    def _normalized(self, a: Tensor) -> tuple[Tensor, Tensor]:
+    def _normalize_groups(self, a: Tensor) -> tuple[Tensor, Tensor]:
         """Return the result of ``torch.nn.functional.group_norm``, and 1 / sqrt(var + eps)."""
         examples, channels = a.shape[:2]
         gain, shift = self.weight.to(a.dtype), self.bias.to(a.dtype)

@@ -50,10 +50,10 @@ class StepAverage:
             self._total = sequence
         else:
             steps = max(len(self._total), len(sequence))
-            self._total = _extended(self._total, steps) + _extended(sequence, steps)
+            self._total = _extend_values(self._total, steps) + _extend_values(sequence, steps)
         self._sequences += 1
         self._current = []
 
 
-def _extended(values: Tensor, steps: int) -> Tensor:
+def _extend_values(values: Tensor, steps: int) -> Tensor:
     return torch.cat([values, values[-1:].expand(steps - len(values), *values.shape[1:])])

@@ -12,10 +12,10 @@ from importlib.resources import files
 from normcore.published.entries import Curve, Paper, Result
 from normcore.published.reading import InvalidPaper, read
 
-__all__ = ["Curve", "InvalidPaper", "Paper", "Result", "curves", "papers", "published"]
+__all__ = ["Curve", "InvalidPaper", "Paper", "Result", "curves", "find_published_results", "papers"]
 
 
-def published(task: str) -> tuple[Result, ...]:
+def find_published_results(task: str) -> tuple[Result, ...]:
     """Published results on a task, in the order of the papers' tables; empty if there are none."""
     return tuple(result for paper in papers() for result in paper.results if result.task == task)
 

@@ -33,15 +33,16 @@ def read(file: Traversable) -> Paper:
     written = _object(loaded, file.name)
     for name in written.keys() - set(PARTS):
         raise InvalidPaper(f"{file.name}: {name}: unknown field; {choose(name, PARTS)}")
-    paper = _made(Paper, written.get("paper"), f"{file.name}: paper")
+    paper = _make_entry(Paper, written.get("paper"), f"{file.name}: paper")
     return replace(
         paper,
         results=tuple(
-            _with_known_method(_made(Result, entry, place), place)
+            _with_known_method(_make_entry(Result, entry, place), place)
             for place, entry in _entries(written, "results", file.name, paper.short_name)
         ),
         curves=tuple(
-            _made(Curve, entry, place) for place, entry in _entries(written, "curves", file.name, paper.short_name)
+            _make_entry(Curve, entry, place)
+            for place, entry in _entries(written, "curves", file.name, paper.short_name)
         ),
     )
 
@@ -67,7 +68,7 @@ def _with_known_method(result: Result, place: str) -> Result:
     return result
 
 
-def _made(kind: type[T], fields: Any, place: str) -> T:
+def _make_entry(kind: type[T], fields: Any, place: str) -> T:
     try:
         return kind(**_object(fields, place))
     except ValidationError as error:

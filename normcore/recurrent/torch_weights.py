@@ -23,7 +23,7 @@ def load_torch_state_dict(network: Recurrent, state_dict: Mapping[str, Tensor]) 
     if isinstance(network.options, GRU):
         _check_candidate_bias(given, network.hidden_size)
     taken: list[tuple[nn.Module, str, Tensor]] = []
-    for cell, name, name_in_torch in _named_as_in_torch(network):
+    for cell, name, name_in_torch in _list_torch_names(network):
         loaded, ours = _from_torch(given, name_in_torch), getattr(cell, name)
         if loaded.shape != ours.shape:
             raise ValueError(f"expected {name_in_torch} of shape {tuple(ours.shape)}, received {tuple(loaded.shape)}")
@@ -37,7 +37,7 @@ def load_torch_state_dict(network: Recurrent, state_dict: Mapping[str, Tensor]) 
         _set(cell, name, loaded)
 
 
-def _named_as_in_torch(network: Recurrent) -> Iterator[tuple[nn.Module, str, str]]:
+def _list_torch_names(network: Recurrent) -> Iterator[tuple[nn.Module, str, str]]:
     for k, cell in enumerate(network.cells):
         layer, backwards = divmod(k, network.directions)
         suffix = f"_l{layer}" + ("_reverse" if backwards else "")

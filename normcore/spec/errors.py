@@ -19,10 +19,10 @@ class SpecError:
 
     def __post_init__(self) -> None:
         if any(isinstance(step, str) and len(step) > MAX_LETTERS for step in self.loc):
-            object.__setattr__(self, "loc", tuple(_shortened(step) for step in self.loc))
+            object.__setattr__(self, "loc", tuple(_shorten_step(step) for step in self.loc))
 
 
-def _shortened(step: str | int) -> str | int:
+def _shorten_step(step: str | int) -> str | int:
     return f"{step[:MAX_LETTERS]}…" if isinstance(step, str) and len(step) > MAX_LETTERS else step
 
 

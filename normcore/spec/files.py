@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from normcore.spec.messages import quoted
+from normcore.spec.messages import quote_value
 from normcore.spec.yaml_errors import in_one_line
 
 MAX_NODES = 100_000  # values and keys, with aliases written out; a spec with 1,000 seeds has some 1,100
@@ -189,7 +189,7 @@ def dump_yaml(spec: Any) -> str:
 def _once(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError(f"the key {quoted(_first_double(pairs))} stands twice in one object; remove one of them")
+        raise ValueError(f"the key {quote_value(_first_double(pairs))} stands twice in one object; remove one of them")
     return found
 
 

@@ -101,7 +101,7 @@ def message(error: Any) -> str:
         name, words = BOUNDS[kind]
         bound = error["ctx"][name]
         whole = int(bound) if isinstance(bound, float) and bound.is_integer() else bound
-        return f"expected a number {words} {whole}, not {quoted(error['input'])}"
+        return f"expected a number {words} {whole}, not {quote_value(error['input'])}"
     if kind == "bool_type" and (truth := TRUTHS.get(str(error["input"]).lower())) is not None:
         return f"{PLAIN[kind]}; write {line(error['loc'], truth)}"
     if kind == "string_type":
@@ -123,13 +123,13 @@ def _a_number(error: Any, *, whole: bool) -> str:
     the same number without quotes, or 3 instead of 3.0."""
     given, expected = error["input"], "expected a whole number" if whole else "expected a number"
     if error["loc"][:1] == ("seeds",) and 0 < len(seeds := _range(given)) <= FEW_SEEDS:
-        return f"{expected}, not {quoted(given)}; write {', '.join(map(str, seeds))}"
+        return f"{expected}, not {quote_value(given)}; write {', '.join(map(str, seeds))}"
     try:
         number = float(given) if isinstance(given, str | float) else math.nan
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or (whole and not number.is_integer()):
-        return f"{expected}, not {quoted(given)}"
+        return f"{expected}, not {quote_value(given)}"
     quotes = " without quotes" if isinstance(given, str) else ""
     return f"{expected}{quotes}; write {line(error['loc'], int(number) if whole else number)}"
 
@@ -193,7 +193,7 @@ def line(path: Sequence[str | int], value: Any) -> str:
     return written if len(written) <= LONGEST_LINE else f"{written[:LONGEST_LINE]}…"
 
 
-def loaded_or_choose(given: Any, known: Iterable[str]) -> str:
+def explain_unknown(given: Any, known: Iterable[str]) -> str:
     """Say why the class of an unknown name is not loaded; if there is no such class, suggest known names.
 
     Args:
@@ -254,7 +254,7 @@ def _one_edit(a: str, b: str) -> bool:
     return (len(a) <= 1 and len(b) <= 1) or (len(a) == 2 and a == b[::-1])
 
 
-def quoted(given: Any) -> str:
+def quote_value(given: Any) -> str:
     """Quote a value for a message: at most 60 characters, without halves of surrogate pairs, which cannot be sent."""
     if not isinstance(given, str):
         return brief(given, 60)

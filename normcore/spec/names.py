@@ -78,7 +78,7 @@ def differences(changed: Mapping[str, Any]) -> str:
     return ", ".join(f"{option(path)} {text(changed[path])}" for path in in_order)
 
 
-def shared(changed: Sequence[Mapping[str, Any]], varied: Collection[str]) -> str:
+def write_shared_changes(changed: Sequence[Mapping[str, Any]], varied: Collection[str]) -> str:
     """Write the changes that several specs share on one line, without the options in ``varied``."""
     first, *others = changed or [{}]
     alike = {path: value for path, value in first.items() if all(path in one and one[path] == value for one in others)}
@@ -104,11 +104,11 @@ def option(path: str) -> str:
     part, _, last = path.rpartition(".")
     if path.endswith(TAG):
         return option(part)
-    return f"{part.rpartition('.')[2]}.{last}" if last in _shared() and part else last
+    return f"{part.rpartition('.')[2]}.{last}" if last in _find_shared_names() and part else last
 
 
 @cache
-def _shared() -> frozenset[str]:
+def _find_shared_names() -> frozenset[str]:
     """Find the names that options in several parts of a spec share, options of plug-ins included."""
     parts: Mapping[str, frozenset[str]] = {
         "task": _fields(BENCHMARKS.values()),

@@ -25,15 +25,15 @@ class Part(BaseModel):
     def canonical(self) -> dict[str, Any]:
         """Return the tag, and the fields that differ from the defaults of the class. So a new option with a neutral
         default does not change the fingerprints of older specs."""
-        return self._pruned(self.model_dump(mode="json"))
+        return self._prune_defaults(self.model_dump(mode="json"))
 
-    def _pruned(self, dumped: dict[str, Any]) -> dict[str, Any]:
+    def _prune_defaults(self, dumped: dict[str, Any]) -> dict[str, Any]:
         """Remove default values from ``dumped``, the dump of this part, and from the parts inside it."""
         kept = {}
         for name, default in _defaults(type(self)):
             value = getattr(self, name)
             if value != default:
-                kept[name] = value._pruned(dumped[name]) if isinstance(value, Part) else dumped[name]
+                kept[name] = value._prune_defaults(dumped[name]) if isinstance(value, Part) else dumped[name]
         return kept
 
 

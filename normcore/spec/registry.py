@@ -24,7 +24,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from normcore.spec.messages import LONGEST_NAME, choose, loaded_or_choose, nearest, quoted
+from normcore.spec.messages import LONGEST_NAME, choose, explain_unknown, nearest, quote_value
 from normcore.spec.part import Part
 from normcore.spec.plug_ins.errors import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words
 
@@ -33,7 +33,7 @@ LOOK_SECONDS = 2.0  # during which a newly installed package may not be seen
 
 
 @lru_cache(maxsize=16)
-def _installed(group: str, moment: int) -> dict[str, EntryPoint]:
+def _read_entry_points(group: str, moment: int) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name. The result is cached for each ``moment``: to read all packages takes
     tens of milliseconds, and a sweep of unknown names would read them for each name."""
     return {entry.name: entry for entry in entry_points(group=group)}
@@ -71,7 +71,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
 
     @cached_property
     def _all(self) -> Mapping[str, type[P]]:
-        return {**self.ours, **self.plugged_in(entry_points(group=self.group))}
+        return {**self.ours, **self.load_plug_ins(entry_points(group=self.group))}
 
     def __getitem__(self, tag: str) -> type[P]:
         return self._all[tag]
@@ -154,10 +154,10 @@ class Registry(Mapping[str, type[P]], Generic[P]):
             raise _error("object", self._object_of(value))
         tag = value.get(self.tag)
         if tag is None:
-            raise self._unknown(f"it is required; {choose(None, self)}")
+            raise self._make_unknown_error(f"it is required; {choose(None, self)}")
         kind = self._all.get(tag) if isinstance(tag, str) else None
         if kind is None:
-            raise self._unknown(f"unknown {quoted(tag)}; {loaded_or_choose(tag, self)}")
+            raise self._make_unknown_error(f"unknown {quote_value(tag)}; {explain_unknown(tag, self)}")
         return kind.model_validate(value)
 
     def not_loaded(self, tag: Any) -> str | None:
@@ -169,7 +169,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         files = [Path(folder, f"{tag}.py") for folder in import_module(self._package).__path__]
         is_loaded = f"{self._package}.{tag}" in sys.modules  # then its file has no class of this tag
         here = next((str(file) for file in files if file.is_file() and not is_loaded), None)
-        point = _installed(self.group, int(time.monotonic() / LOOK_SECONDS)).get(tag)
+        point = _read_entry_points(self.group, int(time.monotonic() / LOOK_SECONDS)).get(tag)
         if here is None and point is None:
             return None
         where = here or (f"{point.dist.name} {point.dist.version}" if point and point.dist else "a new package")
@@ -180,11 +180,11 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         ``none`` if there is one, else the first tag."""
         meant = nearest(value, self)
         is_unknown = isinstance(value, str) and not meant
-        unknown = f"unknown {quoted(value)}; {loaded_or_choose(value, self)}; " if is_unknown else ""
+        unknown = f"unknown {quote_value(value)}; {explain_unknown(value, self)}; " if is_unknown else ""
         usual = "none" if "none" in self else next(iter(self))
         return f'{unknown}expected an object, as {{"{self.tag}": "{[*meant, usual][0]}"}}'
 
-    def _unknown(self, message: str) -> PydanticCustomError:
+    def _make_unknown_error(self, message: str) -> PydanticCustomError:
         return _error(f"unknown_{self.tag}", message, self.tag)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -219,12 +219,12 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         field = kind.model_fields.get(self.tag)
         return isinstance(field.default, str) if field else self.tag in vars(kind)
 
-    def plugged_in(self, entries: Any) -> dict[str, type[P]]:
+    def load_plug_ins(self, entries: Any) -> dict[str, type[P]]:
         """Load the classes of ``entries``, by tag. A class that cannot be used is left out, and a warning says why."""
         ours, found = self.ours, dict[str, type[P]]()
         for entry in entries:
             try:
-                found[entry.name] = self._checked(entry, {**ours, **found})
+                found[entry.name] = self._load_checked(entry, {**ours, **found})
             except (Exception, SystemExit) as error:
                 left_out = f"{self.group}: {entry.name} ({entry.value}) is left out: {in_words(error)}"
                 self._left_out[entry.name] = left_out
@@ -234,10 +234,10 @@ class Registry(Mapping[str, type[P]], Generic[P]):
                     self._packages[entry.name] = f"{entry.dist.name} {entry.dist.version}"
         return found
 
-    def _checked(self, entry: EntryPoint, taken: Mapping[str, type[P]]) -> type[P]:
+    def _load_checked(self, entry: EntryPoint, taken: Mapping[str, type[P]]) -> type[P]:
         from normcore.spec.plug_ins.check import check  # it needs all registries
 
-        kind = self._loaded(entry)
+        kind = self._load_entry(entry)
         if not (isinstance(kind, type) and issubclass(kind, self._base)):
             raise Unfit(f"expected a subclass of {self._base.__module__}.{self._base.__name__}")
         if not self._is_tagged(kind, entry.name):
@@ -247,7 +247,7 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         check(kind)
         return kind
 
-    def _loaded(self, entry: EntryPoint) -> Any:
+    def _load_entry(self, entry: EntryPoint) -> Any:
         had_torch = "torch" in sys.modules
         try:
             return entry.load()

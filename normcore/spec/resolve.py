@@ -12,12 +12,12 @@ from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.spec.messages import line, loaded_or_choose, message, quoted
+from normcore.spec.messages import explain_unknown, line, message, quote_value
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
-from normcore.spec.plug_ins.blame import blamed, brought
+from normcore.spec.plug_ins.blame import blame_plug_ins, list_plug_in_parts
 from normcore.spec.ranges import out_of_range
 from normcore.spec.spelling import is_another_tag
 from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
@@ -49,20 +49,20 @@ def resolve(written: Any) -> ExperimentSpec:
     name = task.get("name")
     if not isinstance(name, str) or name not in TASKS:
         raise InvalidSpec([_no_task(written)])
-    with blamed(written):
-        spec = _validated(TASKS[name], written)
+    with blame_plug_ins(written):
+        spec = _validate_spec(TASKS[name], written)
         _check_evaluations(spec)
         _check_range(spec)
         _check_purpose(spec)
-        if any(brought(written)):
+        if any(list_plug_in_parts(written)):
             _rehearse(spec)
     return spec
 
 
-def _validated(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
+def _validate_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
     kind = TrainingSpec if issubclass(task, Benchmark) else AnalysisSpec
     try:
-        return kind.model_validate(completed(task, written))
+        return kind.model_validate(complete_spec(task, written))
     except ValidationError as error:
         errors = first_errors(error.errors(include_url=False), lambda e: _spec_error(e, written))
         if any(e.loc[:1] == ("task",) for e in errors):  # without a valid task, omitted fields are not missing
@@ -173,8 +173,8 @@ def _no_task(written: Mapping[str, Any]) -> SpecError:
     if not isinstance(task, Mapping):
         return SpecError(("task",), no_object(task, TASKS), "model_type")
     name = task.get("name")
-    wrong = "it is required" if name is None else f"unknown {quoted(name)}"
-    return SpecError(("task", "name"), f"{wrong}; {loaded_or_choose(name, TASKS)}", "unknown_name")
+    wrong = "it is required" if name is None else f"unknown {quote_value(name)}"
+    return SpecError(("task", "name"), f"{wrong}; {explain_unknown(name, TASKS)}", "unknown_name")
 
 
 def _tags(model: Model | None) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def _flat(spec: ExperimentSpec) -> dict[str, Any]:
     return flat
 
 
-def completed(known: type[Task], written: Mapping[str, Any]) -> dict[str, Any]:
+def complete_spec(known: type[Task], written: Mapping[str, Any]) -> dict[str, Any]:
     """Fill in from the task's profile what ``written`` omits. A part that is not a mapping stays as it is, for
     validation."""
     spec = dict(written)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from normcore.spec.messages import line, loaded_or_choose, nearest, quoted, same_name, suggestion
+from normcore.spec.messages import explain_unknown, line, nearest, quote_value, same_name, suggestion
 from normcore.spec.spelling import CALLED_TAG, CHOICES, Path, as_it_is_spelt, as_object, choices_with, in_small_letters
 from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, Parts, refusal
 
@@ -155,7 +155,7 @@ def no_object(task: Any, tasks: Iterable[str]) -> str:
     meant = next(iter(nearest(first, tasks)), None)
     fields = as_object(("task",), task) if isinstance(task, list) else None
     unknown = isinstance(task, str) and meant is None
-    told = f"unknown {quoted(task)}; {loaded_or_choose(task, tasks)}; " if unknown else ""
+    told = f"unknown {quote_value(task)}; {explain_unknown(task, tasks)}; " if unknown else ""
     if fields and "name" in fields:
         return f"expected an object, as {json.dumps(fields)}"
     return f"{told}expected an object, as {json.dumps({'name': meant or USUAL_TASK})}{_of_several(task)}"

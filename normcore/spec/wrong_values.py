@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError, create_model
 
 from normcore.spec.experiment import HASHED
-from normcore.spec.messages import BOUNDS, choose, line, literals, message, nearest, quoted
+from normcore.spec.messages import BOUNDS, choose, line, literals, message, nearest, quote_value
 from normcore.spec.part import Part
 from normcore.spec.spelling import CHOICES, Path, as_it_is_spelt, as_object, choices
 
@@ -109,7 +109,7 @@ def _unknown_name(path: Path, value: Any, known: Any, parts: Parts) -> str:
         return advice
     field = _field(path, parts)
     shown = f", as {line(path, field.default)}" if field else ""
-    return f"unknown {quoted(value)}; {choose(value, known)}{shown}"
+    return f"unknown {quote_value(value)}; {choose(value, known)}{shown}"
 
 
 def _in_the_spec(loc: Path) -> Path:

@@ -71,7 +71,7 @@ class AttentiveReaderTask:
         ]
         number = {word: k for k, word in enumerate(self._words)}
         self._train, self._valid, self._test = (
-            [_encoded(question, number) for question in part] for part in (given.train, *held_out)
+            [_encode_question(question, number) for question in part] for part in (given.train, *held_out)
         )
         self._cannot = 1 - sum(question.can_be_answered for question in held_out[0]) / len(held_out[0])
         self.no_skill = _always_the_same(self._test)
@@ -148,7 +148,7 @@ class AttentiveReaderTask:
         return attention(weights, words, title, "question", "text")
 
 
-def _encoded(question: Question, number: Mapping[str, int]) -> Encoded:
+def _encode_question(question: Question, number: Mapping[str, int]) -> Encoded:
     text = [number.get(word, 0) for sentence in question.passage for word in sentence]
     asked = [number.get(word, 0) for word in question.question]
     return Encoded(torch.tensor(text), torch.tensor(asked), number[question.answer])

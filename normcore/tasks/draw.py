@@ -18,7 +18,7 @@ from normcore.models.build import Build
 from normcore.models.draw import Draw, Drawn
 from normcore.spec.models import draw as models
 from normcore.spec.tasks import draw as spec
-from normcore.tasks.task import Loss, Resources, even_batches, shuffled
+from normcore.tasks.task import Loss, Resources, even_batches, shuffle_into_batches
 
 EVALUATION_BATCH = 500
 POPULATION = 10_000  # training images whose statistics are averaged
@@ -47,7 +47,7 @@ class DrawTask:
         return Draw(build, build.options, self._train.shape[1])
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        return shuffled(torch.arange(len(self._train)), batch_size, generator)
+        return shuffle_into_batches(torch.arange(len(self._train)), batch_size, generator)
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> Tensor:
         return self._train[examples.to(self._resources.device, non_blocking=True)].to(self._resources.dtype)
@@ -74,8 +74,8 @@ class DrawTask:
 
     def artifacts(self, model: Draw) -> Mapping[str, Callable[[], bytes]]:
         return {
-            "generated.png": lambda: png(sheet(self._generated(model)[-1].cpu().numpy())),
-            "reconstructed.png": lambda: png(sheet(self._reconstructed(model).cpu().numpy())),
+            "generated.png": lambda: png(sheet(self._generate_images(model)[-1].cpu().numpy())),
+            "reconstructed.png": lambda: png(sheet(self._reconstruct_images(model).cpu().numpy())),
             "figures/painting.json": lambda: as_json(self._film(model)),
         }
 
@@ -95,19 +95,19 @@ class DrawTask:
         }
 
     @torch.no_grad()
-    def _generated(self, model: Draw) -> list[Tensor]:
+    def _generate_images(self, model: Draw) -> list[Tensor]:
         """Generate images: for each glimpse, the images (SHOWN, S, S) as they look after it."""
         return [canvas.float().sigmoid() for canvas in model.generate(model.noise(SHOWN, self._generator()))]
 
     @torch.no_grad()
-    def _reconstructed(self, model: Draw) -> Tensor:
+    def _reconstruct_images(self, model: Draw) -> Tensor:
         """Reconstruct n test images: (2 n, S, S), each image followed by its reconstruction."""
         images = next(even_batches(self._spread(SHOWN // 2), SHOWN)).to(self._resources.dtype)
         drawn = model(images, model.noise(len(images), self._generator()))
         return torch.stack([images.float(), drawn.canvas.float().sigmoid()], 1).flatten(0, 1)
 
     def _film(self, model: Draw) -> Figure:
-        frames = [sheet(canvases[:FILMED].cpu().numpy()).tolist() for canvases in self._generated(model)]
+        frames = [sheet(canvases[:FILMED].cpu().numpy()).tolist() for canvases in self._generate_images(model)]
         return film(frames, "Images made up, glimpse by glimpse", "glimpse")
 
     def _spread(self, count: int) -> Tensor:

@@ -21,7 +21,7 @@ from normcore.models.handwriting import Handwriting, Text
 from normcore.models.pen_mixture import PenMixture
 from normcore.spec.models import handwriting as models
 from normcore.spec.tasks import handwriting as spec
-from normcore.tasks.task import Loss, Resources, even_batches, shuffled
+from normcore.tasks.task import Loss, Resources, even_batches, shuffle_into_batches
 
 EVALUATION_BATCH = 100
 POPULATION = 1000  # training lines whose statistics are averaged
@@ -59,10 +59,14 @@ class HandwritingTask:
         self._resources = resources
         self._text = options.text
         self._mean, self._deviation = lines.mean, lines.deviation
-        self._train, self._valid = (self._encoded(part, lines, options.points) for part in (lines.train, lines.valid))
+        self._train, self._valid = (
+            self._encode_lines(part, lines, options.points) for part in (lines.train, lines.valid)
+        )
         self.no_skill = _cost_of_moments(self._train, self._valid)
 
-    def _encoded(self, lines: Sequence[Line], of: handwriting.Handwriting, points: int) -> list[tuple[Tensor, Tensor]]:
+    def _encode_lines(
+        self, lines: Sequence[Line], of: handwriting.Handwriting, points: int
+    ) -> list[tuple[Tensor, Tensor]]:
         return [(of.standardize_line(line, points), encode_text(line.text)) for line in lines]
 
     def model(self, build: Build) -> Handwriting:
@@ -70,7 +74,7 @@ class HandwritingTask:
         return Handwriting(build, build.options, spec.KINDS)
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        return shuffled(torch.arange(len(self._train)), batch_size, generator)
+        return shuffle_into_batches(torch.arange(len(self._train)), batch_size, generator)
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> Batch:
         return self._batch([self._train[k] for k in examples.tolist()])
@@ -94,7 +98,7 @@ class HandwritingTask:
 
     def artifacts(self, model: Handwriting) -> Mapping[str, Callable[[], bytes]]:
         return {
-            "written.svg": lambda: svg([self._moves(points) for points in self._written(model)], self._text),
+            "written.svg": lambda: svg([self._moves(points) for points in self._write_samples(model)], self._text),
             "figures/window.json": lambda: as_json(self._window(model)),
             "figures/mixture.json": lambda: as_json(self._mixture(model)),
         }
@@ -125,7 +129,7 @@ class HandwritingTask:
         return Batch(points, lengths, len(points) - 1, Text.of(codes, of_texts, spec.KINDS, dtype))
 
     @torch.no_grad()
-    def _written(self, model: Handwriting) -> list[Tensor]:
+    def _write_samples(self, model: Handwriting) -> list[Tensor]:
         """Let the model write the task's text ``SAMPLES`` times: points (T, 3) of each sample."""
         codes = encode_text(self._text).expand(SAMPLES, -1).to(self._resources.device)
         lengths = torch.full((SAMPLES,), codes.shape[1], device=codes.device)
@@ -147,20 +151,20 @@ class HandwritingTask:
 
     @torch.no_grad()
     def _window(self, model: Handwriting) -> Figure:
-        batch, line = self._shown()
+        batch, line = self._pick_shown_line()
         windows = model.windows(batch.points[:-1], batch.lengths, batch.text)
         weights = torch.stack([window.weights[0] for window in windows], 1)
         return attention(weights.cpu().tolist(), list(line), "What the window sees", "point", "character")
 
     @torch.no_grad()
     def _mixture(self, model: Handwriting) -> Figure:
-        batch, _ = self._shown()
+        batch, _ = self._pick_shown_line()
         numbers = model(batch.points[:-1], batch.lengths, batch.longest, batch.text)
         weights = PenMixture.of(numbers).log_weights.exp()[:, 0].T
         names = [str(k) for k in range(1, len(weights) + 1)]
         return attention(weights.cpu().tolist(), names, "Weights of the mixture", "point", "component")
 
-    def _shown(self) -> tuple[Batch, str]:
+    def _pick_shown_line(self) -> tuple[Batch, str]:
         """Batch of the first validation line, and its text as the network reads it (rare characters are ``#``)."""
         points, codes = self._valid[0]
         return self._batch([(points, codes)]), "".join((spec.ALPHABET + "#")[code] for code in codes.tolist())

@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from normcore.data.images import ImageSplits, LabelledImages
 from normcore.tasks.classification import Scores, confusion_figure
-from normcore.tasks.task import Loss, Resources, even_batches, shuffled
+from normcore.tasks.task import Loss, Resources, even_batches, shuffle_into_batches
 
 NUM_CLASSES = 10
 EVALUATION_BATCH = 1000
@@ -34,7 +34,7 @@ class LabelledImagesTask(ABC):
         """Apply the model to a batch of images: logits (B, C)."""
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        return shuffled(torch.arange(len(self._train)), batch_size, generator)
+        return shuffle_into_batches(torch.arange(len(self._train)), batch_size, generator)
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> LabelledImages:
         return self._train[examples.to(self._resources.device, non_blocking=True)]

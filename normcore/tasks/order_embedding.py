@@ -17,7 +17,7 @@ from normcore.models.words import Words
 from normcore.retrieval import caption_ranks, image_ranks, scores
 from normcore.spec.models import order_embedding as models
 from normcore.spec.tasks import order_embedding as spec
-from normcore.tasks.task import Loss, Resources, even_batches, shuffled
+from normcore.tasks.task import Loss, Resources, even_batches, shuffle_into_batches
 
 LOSS_BATCH = 128
 EVALUATION_BATCH = 500  # captions
@@ -70,22 +70,22 @@ class OrderEmbeddingTask:
         return OrderEmbedding(build, build.options, len(self._words) + 2, self._train.features.shape[1])
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        return shuffled(torch.arange(len(self._train.captions)), batch_size, generator)
+        return shuffle_into_batches(torch.arange(len(self._train.captions)), batch_size, generator)
 
     def batch(self, examples: Tensor, generator: torch.Generator) -> Batch:
         which = torch.randint(CAPTIONS, examples.shape, generator=generator)
         return self._batch(self._train, examples, which)
 
     def loss(self, model: OrderEmbedding, batch: Batch) -> Loss:
-        return Loss(contrastive_loss(model.placed_captions(batch.captions), model.placed_images(batch.images)))
+        return Loss(contrastive_loss(model.embed_captions(batch.captions), model.embed_images(batch.images)))
 
     def population(self) -> Iterator[Batch]:
         for images in even_batches(torch.arange(min(POPULATION, len(self._train.captions))), EVALUATION_BATCH):
             yield self._batch(self._train, images, torch.zeros_like(images))
 
     def observe(self, model: OrderEmbedding, batch: Batch) -> None:
-        model.placed_captions(batch.captions)
-        model.placed_images(batch.images)
+        model.embed_captions(batch.captions)
+        model.embed_images(batch.images)
 
     def validate(self, model: OrderEmbedding) -> dict[str, float]:
         """Loss and metrics on validation data.
@@ -93,7 +93,7 @@ class OrderEmbeddingTask:
         The loss pairs every image with its first caption, in batches of ``LOSS_BATCH`` images, and is a mean over
         images. The training loss is a sum over the minibatch; it depends on the minibatch size.
         """
-        placed = self._placed(model, self._valid, range(len(self._valid.captions)))
+        placed = self._embed_part(model, self._valid, range(len(self._valid.captions)))
         first = placed.captions[::CAPTIONS]
         loss = sum(
             contrastive_loss(first[part], placed.images[part]).item()
@@ -103,21 +103,24 @@ class OrderEmbeddingTask:
 
     def test(self, model: OrderEmbedding) -> dict[str, float]:
         return _scores(
-            [self._placed(model, self._test, range(k * self._fold, (k + 1) * self._fold)) for k in range(self._folds)]
+            [
+                self._embed_part(model, self._test, range(k * self._fold, (k + 1) * self._fold))
+                for k in range(self._folds)
+            ]
         )
 
     def artifacts(self, model: OrderEmbedding) -> Mapping[str, Callable[[], bytes]]:
         return {"found.txt": lambda: self._found(model).encode()}
 
-    def _placed(self, model: OrderEmbedding, part: "_Encoded", images: Sequence[int]) -> Placed:
+    def _embed_part(self, model: OrderEmbedding, part: "_Encoded", images: Sequence[int]) -> Placed:
         sequences = [codes for image in images for codes in part.captions[image]]
         device = self._resources.device
         own = [
-            model.placed_captions(Words.of([sequences[k] for k in numbers.tolist()], device))
+            model.embed_captions(Words.of([sequences[k] for k in numbers.tolist()], device))
             for numbers in even_batches(torch.arange(len(sequences)), EVALUATION_BATCH)
         ]
         features = part.features[images[0] : images[-1] + 1].to(device, self._resources.dtype)
-        return Placed(torch.cat(own), model.placed_images(features))
+        return Placed(torch.cat(own), model.embed_images(features))
 
     def _batch(self, part: "_Encoded", images: Tensor, which: Tensor) -> Batch:
         chosen = [part.captions[image][k] for image, k in zip(images.tolist(), which.tolist(), strict=True)]
@@ -130,7 +133,7 @@ class OrderEmbeddingTask:
         own image, and the best images, each shown by its first caption.
         """
         fold = range(self._fold)
-        placed = self._placed(model, self._test, fold)
+        placed = self._embed_part(model, self._test, fold)
         energies = energy(placed.captions, placed.images)
         of_images = image_ranks(energies)
         lines = []

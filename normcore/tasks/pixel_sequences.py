@@ -44,7 +44,7 @@ class PixelSequences(LabelledImagesTask):
         if options.examples is not None:
             splits = splits.first(options.examples)
         if isinstance(options, Permuted):
-            splits = permuted(splits, options)
+            splits = permute_pixels(splits, options)
         super().__init__(splits, options.title, resources)
         self._population_batch = POPULATION_BATCH[options.images]
 
@@ -67,7 +67,7 @@ class PixelSequences(LabelledImagesTask):
         return {"accuracy": self._score(model, self._test).accuracy}
 
 
-def permuted(splits: ImageSplits, options: Permuted) -> ImageSplits:
+def permute_pixels(splits: ImageSplits, options: Permuted) -> ImageSplits:
     """Reorder the pixels of all images: one random order, drawn from ``permutation_seed``."""
     order = pixel_order(options, splits.train.pixels.shape[1])
     return ImageSplits(

@@ -144,7 +144,7 @@ class SkipThoughtsTask:
 
     def _pairs(self, model: SkipThoughts, embedding: "_Embedding", pairs: Sequence[Pair]) -> Pairs:
         first, second = (
-            self._encoded(model, embedding, [pair[k] for pair in pairs], ends=True)  # type: ignore[misc]
+            self._encode_sentences(model, embedding, [pair[k] for pair in pairs], ends=True)  # type: ignore[misc]
             for k in (0, 1)
         )
         return Pairs(first, second, np.array([pair.score for pair in pairs]))
@@ -157,11 +157,11 @@ class SkipThoughtsTask:
         accuracy: Callable[[np.ndarray, np.ndarray], float],
     ) -> float:
         no, yes = self._sets.opinions[name]
-        vectors = self._encoded(model, embedding, [*no, *yes])
+        vectors = self._encode_sentences(model, embedding, [*no, *yes])
         return accuracy(vectors, np.array([0] * len(no) + [1] * len(yes)))
 
     @torch.no_grad()
-    def _encoded(
+    def _encode_sentences(
         self, model: SkipThoughts, embedding: "_Embedding", sentences: Sequence[Sentence], *, ends: bool = False
     ) -> np.ndarray:
         """Encode sentences as vectors (N, H) of length 1.
@@ -209,7 +209,7 @@ class SkipThoughtsTask:
     def _neighbours(self, model: SkipThoughts, shown: int = 20) -> str:
         """Text with the nearest other sentence of each of ``shown`` SICK sentences, by the cosine of their vectors."""
         sentences = list(dict.fromkeys(tuple(pair.first) for pair in self._sets.sick["test"]))
-        vectors = self._encoded(model, self._embedding(model), sentences, ends=True)
+        vectors = self._encode_sentences(model, self._embedding(model), sentences, ends=True)
         cosines = vectors @ vectors.T - 2 * np.eye(len(vectors))
         lines = []
         for k in range(min(shown, len(sentences))):

@@ -104,7 +104,7 @@ class Task(Protocol[B]):
         ...
 
 
-def shuffled(examples: Tensor, batch_size: int, generator: torch.Generator) -> Sequence[Tensor]:
+def shuffle_into_batches(examples: Tensor, batch_size: int, generator: torch.Generator) -> Sequence[Tensor]:
     """Shuffle examples (N,) and cut them into the batches of an epoch. The last batch may be smaller.
 
     A last batch of a single example is left out, as one example has no batch statistics.

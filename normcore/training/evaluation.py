@@ -39,15 +39,15 @@ def evaluate(
         yield from take_population_statistics(task, model, spec, device)
     yield "validation"
     with torch.no_grad(), mixed_precision(spec, device), nullcontext() if by_population else batch_statistics(model):
-        values = _named("valid", task.validate(model))
-    return values | _named("test", (yield from _tested(task, model, spec, device))) if tested else values
+        values = _name_by_split("valid", task.validate(model))
+    return values | _name_by_split("test", (yield from _test_model(task, model, spec, device))) if tested else values
 
 
 def test(task: Task[Any], model: nn.Module, spec: TrainingSpec, device: torch.device) -> Evaluation:
     """Test the model with population statistics, from a pass over training data; returns all test metrics."""
     model.eval()
     yield from take_population_statistics(task, model, spec, device)
-    return (yield from _tested(task, model, spec, device))
+    return (yield from _test_model(task, model, spec, device))
 
 
 def take_population_statistics(task: Task[Any], model: nn.Module, spec: TrainingSpec, device: torch.device) -> Phases:
@@ -59,11 +59,11 @@ def take_population_statistics(task: Task[Any], model: nn.Module, spec: Training
                 task.observe(model, batch)
 
 
-def _tested(task: Task[Any], model: nn.Module, spec: TrainingSpec, device: torch.device) -> Evaluation:
+def _test_model(task: Task[Any], model: nn.Module, spec: TrainingSpec, device: torch.device) -> Evaluation:
     yield "test"
     with torch.no_grad(), mixed_precision(spec, device):
         return dict(task.test(model))
 
 
-def _named(split: str, values: Mapping[str, float]) -> dict[str, float]:
+def _name_by_split(split: str, values: Mapping[str, float]) -> dict[str, float]:
     return {f"{split}.{name}": value for name, value in values.items()}

@@ -278,7 +278,7 @@ def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
     updates = progress.step - progress.measured["step"]
     values = {f"train.{name}": total.item() / updates for name, total in progress.sums.items()}
     tested = run.selection.tests_at(progress.step)
-    values |= yield from _told(run, evaluate(run.task, run.model, run.spec, run.device, tested=tested))
+    values |= yield from _yield_phases(run, evaluate(run.task, run.model, run.spec, run.device, tested=tested))
     progress.divergence = _divergence(progress, values)
     if progress.divergence is not None:
         return None
@@ -304,7 +304,7 @@ def _not_finite(values: Mapping[str, float]) -> str | None:
     return next((name for name, value in values.items() if not math.isfinite(value)), None)
 
 
-def _told(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str, float]]:
+def _yield_phases(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str, float]]:
     """Yield the phases of an evaluation as events, with the clock stopped at each yield; returns its values."""
     while True:
         try:
@@ -338,12 +338,12 @@ def _finish_run(run: _Run) -> Generator[Event, None, Finished]:
     """Test the selected model; returns the final event. Stops the clock."""
     progress, metric = run.progress, run.spec.task.metric().name
     run.clock.start("evaluation")
-    selected = run.selection.selected()
+    selected = run.selection.find_selected()
     values: Mapping[str, float] = {}
     if selected is not None:
         if selected.weights is not None:
             run.model.load_state_dict(selected.weights)
-        values = selected.test or (yield from _told(run, test(run.task, run.model, run.spec, run.device)))
+        values = selected.test or (yield from _yield_phases(run, test(run.task, run.model, run.spec, run.device)))
     seconds = run.clock.stop_when_done()
     tested = bool(values) and all(map(math.isfinite, values.values()))
     divergence = progress.divergence or _of_the_test(progress, values)

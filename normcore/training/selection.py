@@ -37,7 +37,7 @@ class Selection(Protocol):
         """Consider the model at an evaluation; ``values`` has the evaluation's values by series."""
         ...
 
-    def selected(self) -> Selected | None:
+    def find_selected(self) -> Selected | None:
         """Selected model; None if the rule has not selected a model."""
         ...
 
@@ -67,7 +67,7 @@ class BestModel:
         if self._best is None or self._metric.is_better(valid[name], than=self._best.valid[name]):
             self._best = Selected(step, valid, weights_of(model))
 
-    def selected(self) -> Selected | None:
+    def find_selected(self) -> Selected | None:
         return self._best
 
     def state_dict(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class LastModels:
         if self._counts(step):
             self._seen.append((step, values))
 
-    def selected(self) -> Selected | None:
+    def find_selected(self) -> Selected | None:
         if not self._seen or self._seen[-1][0] < self.spec.training.max_steps:
             return None
         values = [values for _, values in self._seen]

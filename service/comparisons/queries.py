@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from normcore.problem import own_budget
 from normcore.spec import SpecError
-from normcore.spec.messages import choose, quoted
+from normcore.spec.messages import choose, quote_value
 from normcore.spec.metric import Direction, Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
@@ -194,7 +194,7 @@ def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
     """
     runs = [result.run_id for row in rows for result in row.results]
     known = session.scalars(select(Measurement.series).where(Measurement.run_id.in_(runs)).distinct()).all()
-    wrong = f"no entry here has the series {quoted(series)}; {choose(series, sorted(known))}"
+    wrong = f"no entry here has the series {quote_value(series)}; {choose(series, sorted(known))}"
     raise Invalid([SpecError(("series",), wrong, "unknown_series")])
 
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from normcore.figures import Theme
 from normcore.spec import TASKS
 from normcore.spec.experiment import MAX_LABELS
-from normcore.spec.messages import Form, quoted
+from normcore.spec.messages import Form, quote_value
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
 from service.errors import NotFound
@@ -17,15 +17,19 @@ from service.experiments import examples, schemas
 
 def _experiments_id(experiment_id: str) -> str:
     if experiment_id.startswith("swp_"):
-        raise NotFound(f"no experiment {quoted(experiment_id)}; this is a sweep's id, see /v1/sweeps/{experiment_id}")
+        raise NotFound(
+            f"no experiment {quote_value(experiment_id)}; this is a sweep's id, see /v1/sweeps/{experiment_id}"
+        )
     if experiment_id.startswith("run_"):
-        raise NotFound(f"no experiment {quoted(experiment_id)}; this is a run's id, see /v1/runs/{experiment_id}")
+        raise NotFound(f"no experiment {quote_value(experiment_id)}; this is a run's id, see /v1/runs/{experiment_id}")
     return experiment_id
 
 
 def _no_experiments_id(run_id: str) -> str:
     if run_id.startswith("exp_"):
-        raise NotFound(f"no run {quoted(run_id)}; this is an experiment's id, its runs are in /v1/experiments/{run_id}")
+        raise NotFound(
+            f"no run {quote_value(run_id)}; this is an experiment's id, its runs are in /v1/experiments/{run_id}"
+        )
     return run_id
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from normcore.footprint import footprint
-from normcore.own_code import changed_at, code_of, tags_of
+from normcore.own_code import code_of, find_last_change, tags_of
 from normcore.spec import ExperimentSpec, digest
 from service.experiments import codes, fused_kernels, memory, schemas
 from service.experiments.certificates import PARTS
@@ -49,7 +49,7 @@ def _with_other_code(
     """Live workers that might train the spec and have other code for it. A worker that has not looked at its files
     since the API's files were edited is left out, because it may have the same files.
     """
-    tags, found, edited_at = tags_of(spec), [], changed_at(spec)
+    tags, found, edited_at = tags_of(spec), [], find_last_change(spec)
     for worker in registration.live_with_code(session, spec.device, heartbeat_seconds):
         known = worker.code
         if known is None or worker.code_at is None or worker.code_at < edited_at:

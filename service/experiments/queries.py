@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, selectinload
 from normcore.events import Outcome
 from normcore.own_code import present_code
 from normcore.spec import TASKS, SpecError, parse
-from normcore.spec.messages import choose, quoted
+from normcore.spec.messages import choose, quote_value
 from normcore.spec.metric import OF_EVERY_TASK, Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import Invalid, NotFound
@@ -205,7 +205,7 @@ def _check_measured(session: Session, run_id: str, unmeasured: Sequence[str]) ->
     if known:
         raise Invalid(
             [
-                SpecError(("series",), f"this run has no {quoted(name)}; {choose(name, known)}", "unknown_series")
+                SpecError(("series",), f"this run has no {quote_value(name)}; {choose(name, known)}", "unknown_series")
                 for name in unmeasured
             ]
         )

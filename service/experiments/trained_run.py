@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, InvalidSpec, SpecError, TrainingSpec, parse
 from normcore.spec.analyses.analysis import TrainedAnalysis
-from normcore.spec.plug_ins.blame import blamed
+from normcore.spec.plug_ins.blame import blame_plug_ins
 from service.errors import Invalid
 from service.experiments.analysis_model import OF_OLDER_CODE, is_of_older_code
 from service.experiments.tables import Experiment, Run
@@ -44,5 +44,5 @@ def _complaint(session: Session, task: TrainedAnalysis) -> str | None:
         return "that run diverged before it had a model; name another run"
     if is_of_older_code(trained, found.code):
         return OF_OLDER_CODE
-    with blamed({"task": {"name": task.name}}):
+    with blame_plug_ins({"task": {"name": task.name}}):
         return task.misfit(trained.task, trained.norm)

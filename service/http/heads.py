@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from normcore.spec import SpecError
-from normcore.spec.messages import quoted
+from normcore.spec.messages import quote_value
 from service.errors import BadRequest, Invalid, ServiceError
 from service.http.problems import problem
 
@@ -72,4 +72,4 @@ def _name(written: bytes) -> str:
 
 
 def _shown(name: bytes) -> str:
-    return quoted(name[:100].decode("latin-1"))
+    return quote_value(name[:100].decode("latin-1"))

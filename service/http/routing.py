@@ -13,7 +13,7 @@ from starlette.routing import Route as PlainRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from normcore.spec import SpecError
-from normcore.spec.messages import loaded_or_choose, quoted, suggestion
+from normcore.spec.messages import explain_unknown, quote_value, suggestion
 from service.errors import Invalid, NotFound
 
 
@@ -52,7 +52,7 @@ def check_known(parameter: str, given: str | None, known: Iterable[str]) -> None
     """
     known = known if isinstance(known, Mapping) else list(known)
     if given is not None and given not in known:
-        message = f"unknown {quoted(given)}; {loaded_or_choose(given, known)}"
+        message = f"unknown {quote_value(given)}; {explain_unknown(given, known)}"
         raise Invalid([SpecError((parameter,), message, f"unknown_{parameter}")])
 
 
@@ -64,7 +64,7 @@ def check_found(what: str, name: str, known: Iterable[str]) -> None:
     """
     known = known if isinstance(known, Mapping) else list(known)
     if name not in known:
-        raise NotFound(f"no {what} {quoted(name)}; {loaded_or_choose(name, known)}")
+        raise NotFound(f"no {what} {quote_value(name)}; {explain_unknown(name, known)}")
 
 
 def _without_parameters(app: ASGIApp) -> ASGIApp:

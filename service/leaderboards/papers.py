@@ -5,7 +5,7 @@ from functools import cache
 from typing import cast
 
 from normcore.problem import problem_of
-from normcore.published import Result, published
+from normcore.published import Result, find_published_results
 from normcore.spec import resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks.benchmark import Benchmark
@@ -27,7 +27,7 @@ def published_entries(task: str, problem: str, metric: Metric) -> list[Entry]:
 @cache
 def _by_problem(task: str) -> Mapping[str, Sequence[Result]]:
     found: dict[str, list[Result]] = {}
-    for result in published(task):
+    for result in find_published_results(task):
         for options in result.problems if result.comparable else ():
             spec = resolve({"task": {"name": task, "profile": result.profile, **options}})
             found.setdefault(problem_of(cast(Benchmark, spec.task)).id, []).append(result)

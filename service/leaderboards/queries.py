@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from normcore.problem import Problem, note, own_budget, own_problem, title
 from normcore.spec import SpecError
-from normcore.spec.messages import choose, quoted
+from normcore.spec.messages import choose, quote_value
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.db import rows_of as table_of
@@ -317,5 +317,5 @@ def _chosen(problems: Sequence[schemas.Problem], id: str | None) -> schemas.Prob
     for problem in problems:
         if problem.id == id:
             return problem
-    wrong = f"this board has no {quoted(id)}; {choose(id, [problem.id for problem in problems])}"
+    wrong = f"this board has no {quote_value(id)}; {choose(id, [problem.id for problem in problems])}"
     raise Invalid([SpecError(("problem",), wrong, "unknown_problem")])

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 
-from normcore.spec.messages import quoted
+from normcore.spec.messages import quote_value
 from service.errors import BadRequest, TooLarge
 from service.http.bodies import MAX_YAML_BYTES, SMALL_BYTES, read_body
 from service.http.readers import in_reader
@@ -42,10 +42,10 @@ async def spec_fields(request: Request) -> Pairs:
     for name, text in fields:
         if len(name) > MAX_NAME:
             raise BadRequest(
-                f"a field's name has {len(name):,} characters: {quoted(name)}; a name has at most {MAX_NAME}"
+                f"a field's name has {len(name):,} characters: {quote_value(name)}; a name has at most {MAX_NAME}"
             )
         if len(text) > MAX_FIELD and name not in OF_YAML:
-            raise TooLarge(f"the field {quoted(name)} has over {MAX_FIELD:,} characters; shorten it")
+            raise TooLarge(f"the field {quote_value(name)} has over {MAX_FIELD:,} characters; shorten it")
     return fields
 
 
@@ -60,7 +60,7 @@ def _parsed(body: bytes) -> Pairs:
     try:
         return parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), errors="strict")
     except ValueError as error:
-        raise BadRequest(f"the body is not a form: {quoted(str(error))}") from None
+        raise BadRequest(f"the body is not a form: {quote_value(str(error))}") from None
 
 
 FormFields = Annotated[Pairs, Depends(form_fields)]

@@ -13,7 +13,7 @@ from normcore.spec import TASKS
 from normcore.spec.experiment import ExperimentSpec
 from normcore.spec.methods import METHODS
 from normcore.spec.part import Part
-from normcore.spec.resolve import completed
+from normcore.spec.resolve import complete_spec
 from normcore.spec.task import DEFAULT_PROFILE, Task
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import Training
@@ -125,7 +125,7 @@ def _chosen(written: Mapping[str, Any]) -> _Chosen:
         value = at(written, tag)
         if isinstance(value, str) and value in choices:
             put(named, tag, value)
-    return _Chosen(task, written, completed(task, {"task": size}), completed(task, named), tags)
+    return _Chosen(task, written, complete_spec(task, {"task": size}), complete_spec(task, named), tags)
 
 
 def _tags(task: type[Task]) -> Mapping[str, Sequence[str]]:

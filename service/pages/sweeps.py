@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from normcore.spec.names import cell_names, option, shared
+from normcore.spec.names import cell_names, option, write_shared_changes
 from service.experiments.lifecycle import WAITING
 from service.http.dependencies import PartsDep
 from service.http.pages import AnId
@@ -136,7 +136,9 @@ def facts(sweep: Sweep) -> Sequence[str]:
     """Facts on the sweep's progress."""
     progress = sweep.progress
     told = [f"{formats.steps(progress.done)} of {formats.count(progress.total, 'run')} done"]
-    alike = shared([cell.entry.changes for cell in sweep.cells if cell.entry], [*sweep.grid, *sweep.random])
+    alike = write_shared_changes(
+        [cell.entry.changes for cell in sweep.cells if cell.entry], [*sweep.grid, *sweep.random]
+    )
     told += [f"all cells: {alike}"] if alike else []
     if progress.eta_seconds is not None:
         told.append(f"about {formats.seconds(progress.eta_seconds)} left")

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from normcore.spec import TrainingSpec
-from normcore.spec.messages import choose, line, nearest, quoted
+from normcore.spec.messages import choose, line, nearest, quote_value
 from normcore.spec.resolve import parts_of
 from normcore.spec.spelling import CHOICES, as_it_is_spelt, choices, choices_with, is_another_tag
 from normcore.spec.unknown_fields import USUAL_TASK, elsewhere
@@ -66,7 +66,7 @@ def meant_axis(body: Mapping[str, Any], axis: str, path: str, values: Any) -> st
     known, spelt = choices(steps), as_it_is_spelt(steps, values)
     unknown = [value for value in spelt if not (isinstance(value, str) and value in known)] if known and items else []
     if unknown:
-        return f"unknown {quoted(unknown[0])} in {meant}; {choose(unknown[0], known)}"
+        return f"unknown {quote_value(unknown[0])} in {meant}; {choose(unknown[0], known)}"
     return f"write the whole name of the field: {line((axis, meant), spelt if items else values)}"
 
 

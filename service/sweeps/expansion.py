@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from normcore.footprint import Footprint, footprint
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
-from normcore.spec.messages import brief, quoted
+from normcore.spec.messages import brief, quote_value
 from service.errors import Invalid
 from service.experiments import validation
 from service.sweeps.spec import WrittenSweep
@@ -145,9 +145,8 @@ def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ())
         return {**part, path[0]: _with(part.get(path[0], {}), path[1:], value, (*above, path[0]))}
     if len(above) == 1:  # the check of the spec refuses the part
         return part
-    wrong = (
-        f"{'.'.join(above)} is {brief(part, MAX_LETTERS)}, which has no field {quoted('.'.join(path))}; leave that out"
-    )
+    named = quote_value(".".join(path))
+    wrong = f"{'.'.join(above)} is {brief(part, MAX_LETTERS)}, which has no field {named}; leave that out"
     raise Invalid([SpecError((*above, *path), wrong, "unknown_field")])
 
 

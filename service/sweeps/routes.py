@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from normcore.figures import as_json
 from normcore.spec import digest
-from normcore.spec.messages import quoted
+from normcore.spec.messages import quote_value
 from service.errors import Conflict, NotFound, TooLarge
 from service.experiments.examples import FIGURE, SWEEP_ID
 from service.experiments.parameters import DryRun, FigureTheme, IdempotencyKey
@@ -59,7 +59,7 @@ AS_IT_IS_NOW = answers(examples.SWEEP, status=202, description="The sweep as it 
 
 def _sweeps_id(sweep_id: str) -> str:
     if sweep_id.startswith("exp_"):
-        raise NotFound(f"no sweep {quoted(sweep_id)}; this is an experiment's id, see /v1/experiments/{sweep_id}")
+        raise NotFound(f"no sweep {quote_value(sweep_id)}; this is an experiment's id, see /v1/experiments/{sweep_id}")
     return sweep_id
 
 

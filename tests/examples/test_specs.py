@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from normcore.problem import own_budget, own_problem, problem_of
-from normcore.published import papers, published
+from normcore.published import find_published_results, papers
 from normcore.spec import TrainingSpec, read_spec, resolve
 from normcore.spec.tasks.benchmark import Benchmark
 
@@ -64,7 +64,7 @@ def test_baseline_differs_from_its_spec_only_in_the_norm(name: str) -> None:
 
 
 def test_text8_is_the_problem_of_rbns_table_3() -> None:
-    table_3 = next(result for result in published("char_lm") if result.citation == "RBN, Table 3")
+    table_3 = next(result for result in find_published_results("char_lm") if result.citation == "RBN, Table 3")
     named = resolve({"task": {"name": "char_lm", "profile": "paper", **table_3.options}})
     spec = spec_of("rbn_text8_bn_lstm")
     assert problem_of(spec.task) == problem_of(cast(Benchmark, named.task))
@@ -91,7 +91,7 @@ def test_small_batch_specs_keep_the_epochs_and_use_unbiased_variance_at_all_laye
 @pytest.mark.parametrize(("name", "model"), READERS.items())
 def test_readers_of_rbn_5_4_share_a_board_with_their_published_numbers(name: str, model: str) -> None:
     """Each file quotes the number as printed in section 5.4."""
-    [result] = [r for r in published("attentive_reader") if (r.where, r.model) == ("section 5.4", model)]
+    [result] = [r for r in find_published_results("attentive_reader") if (r.where, r.model) == ("section 5.4", model)]
     spec = spec_of(name)
     assert problem_of(spec.task) == own_problem("attentive_reader", "paper")
     assert spec.norm.method == result.method
@@ -100,7 +100,7 @@ def test_readers_of_rbn_5_4_share_a_board_with_their_published_numbers(name: str
 
 @pytest.mark.parametrize(("name", "model"), [("lstm", "LSTM"), ("bn_e_star_star", "BN-e**")])
 def test_readers_of_whole_texts_are_on_the_board_of_table_4_of_rbn(name: str, model: str) -> None:
-    [valid, test] = [r for r in published("attentive_reader") if (r.where, r.model) == ("Table 4", model)]
+    [valid, test] = [r for r in find_published_results("attentive_reader") if (r.where, r.model) == ("Table 4", model)]
     spec, text = spec_of(f"rbn_reader_full_{name}"), (FOLDER / f"rbn_reader_full_{name}.yaml").read_text("utf-8")
     named = resolve({"task": {"name": "attentive_reader", "profile": "paper", **test.options}})
     assert problem_of(spec.task) == problem_of(cast(Benchmark, named.task))

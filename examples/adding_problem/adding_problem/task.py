@@ -16,7 +16,7 @@ from normcore.figures.figure import figure
 from normcore.models.build import Build
 from normcore.models.classifier import SequenceClassifier
 from normcore.spec.models.recurrent import RecurrentModel
-from normcore.tasks.task import Loss, Resources, even_batches, shuffled
+from normcore.tasks.task import Loss, Resources, even_batches, shuffle_into_batches
 
 EXAMPLES = torch.arange(10_000)  # to train on
 EVALUATED = 1000  # validation examples, test examples, and those in a batch for population statistics
@@ -39,7 +39,7 @@ class AddingProblem:
         return SequenceClassifier(build.recurrent(build.options, 2), 1)
 
     def epoch(self, generator: torch.Generator, batch_size: int) -> Sequence[Tensor]:
-        return shuffled(EXAMPLES, batch_size, generator)
+        return shuffle_into_batches(EXAMPLES, batch_size, generator)
 
     def batch(self, examples: Tensor, generator: torch.Generator | None = None) -> Sums:
         x, y = self._train

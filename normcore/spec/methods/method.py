@@ -75,8 +75,8 @@ class Method(Part):
             return None
         return Misfit(
             "method",
-            f"{self.method} has no place in {model.label}: it normalizes {_listed(self.takes)}, and {model.label} has"
-            f" {_listed(model.places)}; choose another method, such as layer_norm",
+            f"{self.method} has no place in {model.label}: it normalizes {_list_places(self.takes)}, and {model.label}"
+            f" has {_list_places(model.places)}; choose another method, such as layer_norm",
         )
 
     def erases(self, channels: int) -> bool:
@@ -99,7 +99,7 @@ class Method(Part):
         return None
 
 
-def _listed(places: frozenset[Place]) -> str:
+def _list_places(places: frozenset[Place]) -> str:
     return ", ".join(sorted(places))
 
 
@@ -131,14 +131,16 @@ class SiteMethod(Method):
         return {"sites": tuple(place for place in model.usual if place in cls.takes)}
 
     def misfit(self, model: Model) -> Misfit | None:
-        return super().misfit(model) or misplaced(self.sites, self.takes, model)
+        return super().misfit(model) or find_misplaced_site(self.sites, self.takes, model)
 
 
-def misplaced(sites: tuple[Place, ...], takes: frozenset[Place], model: Model) -> Misfit | None:
+def find_misplaced_site(sites: tuple[Place, ...], takes: frozenset[Place], model: Model) -> Misfit | None:
     """Make a misfit for a site that the model does not have; None if the model has all sites."""
     for site in sites:
         if site not in model.places & takes:
-            return Misfit("sites", f"{model.label} has no site '{site}'; use some of {_listed(model.places & takes)}")
+            return Misfit(
+                "sites", f"{model.label} has no site '{site}'; use some of {_list_places(model.places & takes)}"
+            )
     return None
 
 
@@ -154,4 +156,4 @@ class LayerMethod(Method):
     eps: PositiveFloat = Field(1e-5, description="Added to the variance, inside the root.")
 
     def misfit(self, model: Model) -> Misfit | None:
-        return super().misfit(model) or misplaced(self.sites, self.takes, model)
+        return super().misfit(model) or find_misplaced_site(self.sites, self.takes, model)

@@ -32,7 +32,7 @@ class Brought(NamedTuple):
 
 
 @contextmanager
-def blamed(written: Mapping[str, Any]) -> Iterator[None]:
+def blame_plug_ins(written: Mapping[str, Any]) -> Iterator[None]:
     """Turn an error in the ``with`` block into an error of the spec that names the spec's plug-ins.
 
     Raises:
@@ -44,7 +44,7 @@ def blamed(written: Mapping[str, Any]) -> Iterator[None]:
     except InvalidSpec:
         raise
     except (Exception, SystemExit) as error:
-        parts = list(brought(written))
+        parts = list(list_plug_in_parts(written))
         if not parts:
             raise
         named = " or ".join(f"{part.tag}, of {part.package}," for part in parts)
@@ -52,7 +52,7 @@ def blamed(written: Mapping[str, Any]) -> Iterator[None]:
         raise InvalidSpec([SpecError(parts[0].loc, told, "package_failed")]) from error
 
 
-def brought(written: Mapping[str, Any]) -> Iterator[Brought]:
+def list_plug_in_parts(written: Mapping[str, Any]) -> Iterator[Brought]:
     """Yield the parts of a spec that come from other packages."""
     for path, registry in _with_plug_ins():
         tag = _at(written, path)

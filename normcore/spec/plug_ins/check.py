@@ -24,7 +24,7 @@ from normcore.spec.models import MODELS
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import Part
 from normcore.spec.plug_ins.errors import Unfit, in_words
-from normcore.spec.resolve import completed
+from normcore.spec.resolve import complete_spec
 from normcore.spec.task import ProfileName, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
@@ -44,15 +44,15 @@ def check(kind: type[Part]) -> None:
     _expect(not missing, f"expected the class variables {', '.join(missing)}")
     for name in declared & {"title", "citation", "x"}:
         _expect(isinstance(getattr(kind, name), str), f"{name}: expected text")
-    with _blaming("home"):
+    with _raise_unfit("home"):
         _expect(kind.home != "", "expected the module that implements it")
         _expect(find_spec(kind.home.partition(":")[0]) is not None, f"there is no module {kind.home}")
-    with _blaming("its options"):
+    with _raise_unfit("its options"):
         json.dumps(kind.model_json_schema(), allow_nan=False)
     if issubclass(kind, Method):
         _check_method(kind)
     elif issubclass(kind, RecurrentModel):
-        with _blaming("cost()"):
+        with _raise_unfit("cost()"):
             kind.model_validate({}).with_readout(1, 2, 3, read=2)
     elif issubclass(kind, Benchmark | Analysis):
         _check_task(kind)
@@ -61,7 +61,7 @@ def check(kind: type[Part]) -> None:
 def _check_method(kind: type[Method]) -> None:
     required = any(field.is_required() for field in kind.model_fields.values())
     for model in (*CELLS.values(), *(model for model in MODELS.values() if model is not RecurrentModel)):
-        with _blaming(f"with {model.__name__}"):
+        with _raise_unfit(f"with {model.__name__}"):
             if kind.fits(model) and not required:
                 kind.model_validate({**kind.defaults(model)})
 
@@ -78,7 +78,7 @@ def _check_task(kind: type[Benchmark] | type[Analysis]) -> None:
         _expect(all(isinstance(metric, Metric) for metric in kind.metrics), "metrics: expected a tuple of Metric")
         _expect(len(kind.metrics) > 0, "metrics: expected at least one")
     for profile in kind.profiles:
-        with _blaming(f"the profile {profile}"):
+        with _raise_unfit(f"the profile {profile}"):
             spec = _resolve(kind, tag, profile)
             spec.fingerprint()
             for need in spec.task.needs():
@@ -90,13 +90,13 @@ def _check_task(kind: type[Benchmark] | type[Analysis]) -> None:
 def _resolve(kind: type[Task], tag: str, profile: str) -> ExperimentSpec:
     """Resolve the spec of a task with one of its profiles. The task need not be registered."""
     run = {"run": SOME_RUN} if issubclass(kind, TrainedAnalysis) else {}
-    spec = completed(kind, {"task": {"name": tag, "profile": profile, **run}})
+    spec = complete_spec(kind, {"task": {"name": tag, "profile": profile, **run}})
     spec["task"] = kind.model_validate(spec["task"])
     return (TrainingSpec if issubclass(kind, Benchmark) else AnalysisSpec).model_validate(spec)
 
 
 @contextmanager
-def _blaming(what: str) -> Iterator[None]:
+def _raise_unfit(what: str) -> Iterator[None]:
     """Turn any error in the ``with`` block into ``Unfit``, with a message that begins with ``what``.
 
     Raises:

@@ -37,11 +37,11 @@ class Adam(Eager):
         mean = buffers(self, parameters, "mean")
         torch._foreach_lerp_(mean, gradients, 1 - beta1)
         rms = root_mean_squares(self, parameters, beta2, eps)
-        lr_t = self._corrected(rms, t, lr, beta1, beta2)
+        lr_t = self._correct_bias(rms, t, lr, beta1, beta2)
         torch._foreach_add_(rms, eps)
         torch._foreach_addcdiv_(parameters, mean, rms, -lr_t)
 
-    def _corrected(self, rms: list[Tensor], t: int, lr: float, beta1: float, beta2: float) -> float:
+    def _correct_bias(self, rms: list[Tensor], t: int, lr: float, beta1: float, beta2: float) -> float:
         """Apply Adam's bias correction at update ``t``: ``rms`` in place, and the learning rate, which is returned."""
         torch._foreach_div_(rms, math.sqrt(1 - beta2**t))
         return lr / (1 - beta1**t)

@@ -25,7 +25,7 @@ def root_mean_squares(optimizer: Eager, parameters: list[Tensor], decay: float, 
     torch._foreach_mul_(mean_square, decay)
     dtype = torch.float64 if _is_out_of_range(optimizer.largest, gradients, mean_square, floor) else own
     if dtype != mean_square[0].dtype:
-        mean_square = _converted(optimizer, parameters, dtype)
+        mean_square = _convert_mean_squares(optimizer, parameters, dtype)
     measured = gradients if dtype == own else [g.to(dtype) for g in gradients]
     torch._foreach_addcmul_(mean_square, measured, measured, 1 - decay)
     roots = list(torch._foreach_sqrt(mean_square))
@@ -49,7 +49,7 @@ def _greatest(tensors: list[Tensor]) -> float:
     return get_total_norm(tensors, math.inf).item()
 
 
-def _converted(optimizer: Eager, parameters: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
+def _convert_mean_squares(optimizer: Eager, parameters: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
     for p in parameters:
         state = optimizer.state[p]
         state["mean_square"] = state["mean_square"].to(dtype)

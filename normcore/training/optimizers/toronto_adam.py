@@ -15,5 +15,5 @@ class TorontoAdam(Adam):
     t = 1, 6.5 lr at t = 10, 3.2 lr at t = 100, 1.26 lr at t = 1000.
     """
 
-    def _corrected(self, rms: list[Tensor], t: int, lr: float, beta1: float, beta2: float) -> float:
+    def _correct_bias(self, rms: list[Tensor], t: int, lr: float, beta1: float, beta2: float) -> float:
         return lr * math.sqrt(1 - (1 - beta2) ** t) / (1 - (1 - beta1) ** t)

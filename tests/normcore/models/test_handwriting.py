@@ -153,7 +153,7 @@ def test_each_written_point_is_the_next_input() -> None:
     generator = torch.Generator().manual_seed(0)
     for t, point in enumerate(drawn):
         of_step = PenMixture(*(part[t] for part in expected))
-        torch.testing.assert_close(of_step.drawn(generator), point, rtol=1e-9, atol=1e-10)
+        torch.testing.assert_close(of_step.draw_points(generator), point, rtol=1e-9, atol=1e-10)
 
 
 def test_writing_stops_at_the_end_of_the_text() -> None:

@@ -59,7 +59,7 @@ def test_loss_is_the_sum_of_both_hinges() -> None:
 def test_embeddings_have_length_1_and_no_negative_entry() -> None:
     model = order_embedding("layer_norm").double()
     words = Words.of([torch.tensor([2, 3, 0]), torch.tensor([4, 0])], torch.device("cpu"))
-    for placed in (model.placed_captions(words), model.placed_images(torch.randn(2, FEATURES).double())):
+    for placed in (model.embed_captions(words), model.embed_images(torch.randn(2, FEATURES).double())):
         assert (placed >= 0).all()
         torch.testing.assert_close(placed.norm(dim=1), torch.ones(2).double())
 
@@ -82,7 +82,7 @@ def hold_placed_against_float64(model: OrderEmbedding, features: Tensor) -> None
     gradients, placed = [], []
     for kind in (model, copy.deepcopy(model).double()):
         x = features.to(kind.image.weight.dtype).requires_grad_()
-        y = kind.placed_images(x)
+        y = kind.embed_images(x)
         gradients.append(torch.autograd.grad((y * torch.arange(5.0)).sum(), [x, kind.image.weight]))
         placed.append(y.detach().double())
     torch.testing.assert_close(*placed, rtol=1e-5, atol=1e-6)
@@ -97,7 +97,7 @@ def test_a_row_of_usual_size_is_divided_as_torch_normalizes_it() -> None:
     features[1] = 0
     normalize = torch.nn.functional.normalize
     expected = normalize(model.image(normalize(features, dim=1)), dim=1).abs()
-    found = model.placed_images(features)
+    found = model.embed_images(features)
     assert torch.equal(found, expected)
     ours, theirs = (torch.autograd.grad(y[:, 1].sum(), model.image.weight)[0] for y in (found, expected))
     assert torch.equal(ours, theirs)
@@ -106,9 +106,9 @@ def test_a_row_of_usual_size_is_divided_as_torch_normalizes_it() -> None:
 def test_a_caption_is_read_to_its_own_end() -> None:
     model = order_embedding().double()
     short, long = torch.tensor([2, 0]), torch.tensor([3, 4, 5, 0])
-    together = model.placed_captions(Words.of([short, long], torch.device("cpu")))
+    together = model.embed_captions(Words.of([short, long], torch.device("cpu")))
     for k, codes in enumerate((short, long)):
-        alone = model.placed_captions(Words.of([codes], torch.device("cpu")))
+        alone = model.embed_captions(Words.of([codes], torch.device("cpu")))
         torch.testing.assert_close(together[k : k + 1], alone, rtol=1e-12, atol=1e-14)
 
 
@@ -119,7 +119,7 @@ def test_gradients_agree_with_finite_differences(method: str) -> None:
     images = torch.randn(3, FEATURES, generator=torch.Generator().manual_seed(5)).double()
 
     def loss() -> Tensor:
-        return contrastive_loss(model.placed_captions(words), model.placed_images(images))
+        return contrastive_loss(model.embed_captions(words), model.embed_images(images))
 
     check_gradients(model, loss, 1e-4, 1e-6)
 

@@ -62,7 +62,7 @@ def test_drawn_points_have_the_moments_of_the_mixture() -> None:
     """Means, covariance and lifted pens of 40,000 points agree to five standard errors."""
     count = 40_000
     mixture = PenMixture.of(numbers(1).expand(count, -1))
-    drawn = mixture.drawn(torch.Generator().manual_seed(0))
+    drawn = mixture.draw_points(torch.Generator().manual_seed(0))
     weights = mixture.log_weights[0].exp()
     mean = (weights.unsqueeze(1) * mixture.mean[0]).sum(0)
     deviation, rho = mixture.log_deviation[0].exp(), mixture.atanh_correlation[0].tanh()

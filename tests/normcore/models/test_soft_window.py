@@ -16,7 +16,7 @@ def test_window_is_the_equation_of_the_paper() -> None:
     window = Window.before(characters, 2)
     position = [0.0, 0.0]
     for _ in range(2):
-        window = window.moved(numbers, characters, torch.tensor([3]))
+        window = window.move_window(numbers, characters, torch.tensor([3]))
         position = [kappa + by for kappa, by in zip(position, advance, strict=True)]
         phi = [
             sum(a * math.exp(-b * (kappa - u) ** 2) for a, b, kappa in zip(alpha, beta, position, strict=True))
@@ -32,7 +32,7 @@ def test_padding_of_a_text_does_not_change_its_window() -> None:
     short = torch.eye(2)[torch.tensor([[1, 0]])]
     padded = torch.cat([short, torch.zeros(1, 3, 2)], 1)
     numbers = torch.randn(1, 9, generator=torch.Generator().manual_seed(0))
-    seen = [Window.before(text, 3).moved(numbers, text, torch.tensor([2])) for text in (short, padded)]
+    seen = [Window.before(text, 3).move_window(numbers, text, torch.tensor([2])) for text in (short, padded)]
     assert torch.equal(seen[0].value, seen[1].value)
     assert torch.equal(seen[0].beyond, seen[1].beyond)
 
@@ -41,7 +41,7 @@ def test_padding_of_a_text_does_not_change_its_window() -> None:
 def test_large_numbers_give_no_nan(large: list[float]) -> None:
     text = torch.eye(2)[torch.tensor([[1, 0]])]
     numbers = torch.tensor([large], requires_grad=True)
-    window = Window.before(text, 1).moved(numbers, text, torch.tensor([2]))
+    window = Window.before(text, 1).move_window(numbers, text, torch.tensor([2]))
     window.value.sum().backward()  # type: ignore[no-untyped-call]
     assert window.value.isfinite().all()
     assert numbers.grad is not None

@@ -21,6 +21,6 @@ def test_places_index_the_words_without_padding() -> None:
 
 
 def test_cycled_words_repeat_shorter_sequences_in_the_padding() -> None:
-    cycled = WORDS.cycled()
+    cycled = WORDS.cycle_sequences()
     assert cycled.codes.T.tolist() == [[3, 4, 3, 4, 3], [5, 6, 7, 8, 9], [2, 2, 2, 2, 2]]
     assert torch.equal(cycled.there, WORDS.there)

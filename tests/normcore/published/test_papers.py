@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from normcore.published import Result, curves, papers, published
+from normcore.published import Result, curves, find_published_results, papers
 
 ROOT = Path(__file__).parents[3]
 ALL = [result for paper in papers() for result in paper.results]
@@ -38,7 +38,7 @@ def as_printed(
 ) -> dict[str, float | None]:
     """One column of a table: number by model, as printed. Fractions become percentages. A quoted model has its first
     author in brackets."""
-    rows = [r for r in published(task) if (r.citation, r.split, r.options) == (citation, split, options)]
+    rows = [r for r in find_published_results(task) if (r.citation, r.split, r.options) == (citation, split, options)]
     column: dict[str, float | None] = {}
     for row in rows:
         author = f" ({row.origin.split()[0]})" if row.origin else ""
@@ -97,7 +97,7 @@ def test_rbn_section_5_4_and_the_figure_that_it_describes() -> None:
     models = ("LSTM", "BN-LSTM", "BN-everywhere", "BN-e*", "BN-e**")
     said = as_printed("RBN, section 5.4", "attentive_reader", "error_rate", "valid")
     assert said == dict(zip(models, (50.3, 49.5, 50.0, 47.1, 43.9), strict=True))
-    drawn = [r for r in published("attentive_reader") if r.citation == "RBN, Fig. 4a"]
+    drawn = [r for r in find_published_results("attentive_reader") if r.citation == "RBN, Fig. 4a"]
     assert [(r.model, round(100 * r.values["error_rate"], 2), r.updates) for r in drawn] == [
         ("LSTM", 50.33, 759_000),
         ("BN-LSTM", 49.51, 228_000),
@@ -105,7 +105,7 @@ def test_rbn_section_5_4_and_the_figure_that_it_describes() -> None:
         ("BN-e*", 46.83, 158_000),
         ("BN-e**", 43.98, 67_000),
     ]
-    disagree = [r for r in published("attentive_reader") if r.note and "disagrees with itself" in r.note]
+    disagree = [r for r in find_published_results("attentive_reader") if r.note and "disagrees with itself" in r.note]
     assert [(r.where, r.model, r.values["error_rate"]) for r in disagree] == [
         ("section 5.4", "BN-e*", 0.471),
         ("Fig. 4a", "BN-e*", 0.4683),
@@ -128,7 +128,7 @@ def test_rbn_figure_2(task: str, drawn: Mapping[str, tuple[float, int]]) -> None
 
 
 def test_rbn_figure_3a() -> None:
-    drawn = [r for r in published("char_lm") if r.citation == "RBN, Fig. 3a"]
+    drawn = [r for r in find_published_results("char_lm") if r.citation == "RBN, Fig. 3a"]
     assert [(r.model, r.updates, r.values["bits_per_char"], r.split) for r in drawn] == [
         ("LSTM", 791, 2.223, "valid"),
         ("LSTM", 10_300, 1.486, "valid"),
@@ -153,7 +153,7 @@ def test_ln_table_2(model: str, numbers: tuple[float | None, ...]) -> None:
 
 
 def test_ranking_metric_of_order_embedding_is_the_mean_image_recall_of_ln_table_2() -> None:
-    rows = [r for r in published("order_embedding") if "image_recall" in r.values]
+    rows = [r for r in find_published_results("order_embedding") if "image_recall" in r.values]
     assert [r.model for r in rows] == ["OE", "OE + LN"]
     for row in rows:
         assert row.values["image_recall"] == round(sum(row.values[name] for name in RECALLS[3:]) / 3, 4)
@@ -162,7 +162,7 @@ def test_ranking_metric_of_order_embedding_is_the_mean_image_recall_of_ln_table_
 
 
 def test_ln_section_6_1() -> None:
-    (said,) = [r for r in published("order_embedding") if r.where == "section 6.1"]
+    (said,) = [r for r in find_published_results("order_embedding") if r.where == "section 6.1"]
     assert (said.model, said.method, said.split, said.values) == ("OE + LN", "layer_norm", "valid", {TIME: 0.60})
 
 
@@ -279,7 +279,7 @@ def test_number_read_off_a_figure_is_never_ranked() -> None:
 
 
 def test_board_ranks_only_published_results_of_its_own_problem() -> None:
-    ranked = {(r.model, r.origin) for r in published("char_lm") if r.can_be_ranked and not r.options}
+    ranked = {(r.model, r.origin) for r in find_published_results("char_lm") if r.can_be_ranked and not r.options}
     assert ranked == {
         ("HF-MRNN", "Mikolov et al. 2012"),
         ("Norm-stabilized LSTM", "Krueger and Memisevic 2016"),
@@ -293,7 +293,7 @@ def test_board_ranks_only_published_results_of_its_own_problem() -> None:
 
 
 def test_results_of_rbn_on_permuted_mnist_use_the_index_map_of_its_code() -> None:
-    of_code = {(r.model, r.origin): r.problems for r in published("permuted_mnist") if r.split == "test"}
+    of_code = {(r.model, r.origin): r.problems for r in find_published_results("permuted_mnist") if r.split == "test"}
     assert {key for key, problems in of_code.items() if {"legacy_index_map": True} in problems} == {
         ("LSTM", None),
         ("BN-LSTM", None),
@@ -302,7 +302,7 @@ def test_results_of_rbn_on_permuted_mnist_use_the_index_map_of_its_code() -> Non
 
 
 def test_task_that_no_paper_has_has_no_published_results() -> None:
-    assert published("sequential_digits") == ()
+    assert find_published_results("sequential_digits") == ()
     assert curves("sequential_digits") == ()
 
 

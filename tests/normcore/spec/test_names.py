@@ -10,7 +10,7 @@ from normcore.problem import problem_of
 from normcore.spec import InvalidSpec, changes, resolve
 from normcore.spec.experiment import TrainingSpec
 from normcore.spec.methods import METHODS
-from normcore.spec.names import cell_names, changes_of, differences, name, name_of_spec, option, shared
+from normcore.spec.names import cell_names, changes_of, differences, name, name_of_spec, option, write_shared_changes
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.resolve import _flat
 from normcore.spec.tasks import BENCHMARKS
@@ -117,6 +117,6 @@ def test_cell_of_a_sweep_is_named_by_its_values_with_enough_digits() -> None:
 
 def test_changes_that_all_cells_of_a_sweep_share_are_named_once() -> None:
     cells = [{LR: 0.1, "training.batch_size": 7, "model.cell": "gru"}, {"training.batch_size": 7, "model.cell": "rnn"}]
-    assert shared(cells, [LR]) == "batch_size 7"
-    assert shared(cells[:1], [LR]) == "cell gru, batch_size 7"
-    assert shared([], []) == ""
+    assert write_shared_changes(cells, [LR]) == "batch_size 7"
+    assert write_shared_changes(cells[:1], [LR]) == "cell gru, batch_size 7"
+    assert write_shared_changes([], []) == ""

@@ -30,7 +30,7 @@ from normcore.spec.models.feed_forward import FeedForward
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.plug_ins.errors import CannotRun, UnusablePlugIn
-from normcore.spec.registry import Registry, _installed
+from normcore.spec.registry import Registry, _read_entry_points
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.char_lm import CharLM
 
@@ -431,7 +431,7 @@ def test_package_installed_after_the_registry_was_read_is_refused_with_the_repai
     registry = Registry("methods", Method, "normcore.spec.methods", tag="method", implemented_in="normcore.norms")
     assert "good" not in registry
     install(good="{module}:Good")
-    _installed.cache_clear()
+    _read_entry_points.cache_clear()
     assert refusal(registry, "good") == (
         "unknown 'good'; someones-methods 1.2 has it, but this process has not loaded it; restart the API and the"
         " workers"

@@ -93,8 +93,8 @@ def energies(model: models.OrderEmbedding, part: Captioned, known: list[str]) ->
     """Compute the energies of all pairs, reading each caption alone."""
     with torch.no_grad():
         said = [torch.tensor(codes(list(one), known)) for image in part.captions for one in image]
-        captions = torch.cat([model.placed_captions(Words.of([one], CPU)) for one in said])
-        return energy(captions, model.placed_images(part.features.double()))
+        captions = torch.cat([model.embed_captions(Words.of([one], CPU)) for one in said])
+        return energy(captions, model.embed_images(part.features.double()))
 
 
 def by_hand(e: np.ndarray) -> dict[str, float]:
@@ -131,7 +131,7 @@ def test_validation_searches_all_its_images_at_once() -> None:
         values = task.validate(model)
         said = [torch.tensor(codes(list(image[0]), vocabulary(of))) for image in of.valid.captions]
         loss = contrastive_loss(
-            model.placed_captions(Words.of(said, CPU)), model.placed_images(of.valid.features.double())
+            model.embed_captions(Words.of(said, CPU)), model.embed_images(of.valid.features.double())
         )
     assert values.pop("loss") == pytest.approx(loss.item() / 6, rel=1e-10)
     assert values == {name: pytest.approx(value, rel=1e-12) for name, value in by_hand(e.numpy()).items()}

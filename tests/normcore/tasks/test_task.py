@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from normcore.tasks.task import even_batches, in_batches, shuffled
+from normcore.tasks.task import even_batches, in_batches, shuffle_into_batches
 
 
 @pytest.mark.parametrize(("size", "sizes"), [(4, [2, 2]), (5, [2, 3]), (3, [3]), (1, [1]), (2, [2])])
@@ -19,7 +19,7 @@ def test_no_evaluation_batch_has_one_example_if_there_are_more(size: int, sizes:
 def test_epoch_has_every_example_once_except_a_last_batch_of_one(size: int, batch_size: int, sizes: list[int]) -> None:
     generator = torch.Generator().manual_seed(0)
     for _ in range(3):
-        batches = shuffled(torch.arange(size), batch_size, generator)
+        batches = shuffle_into_batches(torch.arange(size), batch_size, generator)
         assert [len(b) for b in batches] == sizes
         seen = torch.cat(list(batches)).tolist()
         assert len(set(seen)) == sum(sizes)

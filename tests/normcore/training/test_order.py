@@ -12,7 +12,7 @@ from normcore.training.order import TrainingOrder
 
 def shuffled(size: int, batch_size: int, seed: int = 0) -> TrainingOrder:
     def draw(generator: torch.Generator) -> Sequence[Tensor]:
-        return task.shuffled(torch.arange(size), batch_size, generator)
+        return task.shuffle_into_batches(torch.arange(size), batch_size, generator)
 
     return TrainingOrder(draw, torch.Generator().manual_seed(seed))
 

@@ -50,7 +50,7 @@ def best_of(*accuracies: float) -> Selection:
 
 
 def test_the_first_of_the_best_models_is_selected() -> None:
-    selected = best_of(0.5, 0.75, 0.25, 0.75).selected()
+    selected = best_of(0.5, 0.75, 0.25, 0.75).find_selected()
     assert selected is not None
     assert (selected.step, selected.valid) == (20, {"accuracy": 0.75, "loss": 0.25})
     assert selected.weights is not None
@@ -59,7 +59,7 @@ def test_the_first_of_the_best_models_is_selected() -> None:
 
 
 def test_without_an_evaluation_nothing_is_selected() -> None:
-    assert best_of().selected() is None
+    assert best_of().find_selected() is None
 
 
 def test_the_weights_are_a_copy() -> None:
@@ -67,7 +67,7 @@ def test_the_weights_are_a_copy() -> None:
     selection = selection_of(spec("permuted_digits"))
     selection.consider(1, values(0.5), changing)
     nn.init.constant_(changing.weight, 9.0)
-    selected = selection.selected()
+    selected = selection.find_selected()
     assert selected is not None
     assert selected.weights is not None
     assert selected.weights["weight"].item() == 1.0
@@ -77,7 +77,7 @@ def test_the_language_model_is_selected_by_accuracy_not_by_its_loss() -> None:
     selection = selection_of(spec("char_lm"))
     selection.consider(1, {"valid.accuracy": 0.5, "valid.bits_per_char": 9.0}, model(1.0))
     selection.consider(2, {"valid.accuracy": 0.4, "valid.bits_per_char": 1.0}, model(2.0))
-    selected = selection.selected()
+    selected = selection.find_selected()
     assert selected is not None
     assert selected.step == 1
 
@@ -108,7 +108,7 @@ def considered(steps: list[int], rule: LastMean, max_steps: int = 20) -> Selecte
     selection = LastModels(rule, spec(max_steps=max_steps, eval_every=5))
     for step in steps:
         selection.consider(step, values(0.01 * step, 0.001 * step, "error_rate"), model(float(step)))
-    return selection.selected()
+    return selection.find_selected()
 
 
 def test_values_of_the_last_evaluations_are_averaged_with_the_last_model() -> None:
@@ -141,11 +141,11 @@ def test_best_model_is_restored_from_a_checkpoint() -> None:
     after.load_state_dict(stored(before.state_dict()))
     for selection in (before, after):
         selection.consider(30, values(0.75), model(3.0))
-        selected = selection.selected()
+        selected = selection.find_selected()
         assert selected is not None
         assert selected.step == 20
     after.load_state_dict(stored(best_of().state_dict()))
-    assert after.selected() is None
+    assert after.find_selected() is None
 
 
 def test_last_models_are_restored_from_a_checkpoint() -> None:
@@ -156,8 +156,8 @@ def test_last_models_are_restored_from_a_checkpoint() -> None:
     after.load_state_dict(stored(before.state_dict()))
     for selection in (before, after):
         selection.consider(20, values(0.2, 0.02, "error_rate"), model(1.0))
-    assert after.selected() == before.selected()
-    selected = after.selected()
+    assert after.find_selected() == before.find_selected()
+    selected = after.find_selected()
     assert selected is not None
     assert selected.test == pytest.approx({"error_rate": 0.015})
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from normcore.published import published
+from normcore.published import find_published_results
 from service.db import Database
 from tests.service.leaderboards.boards import board, measured
 
@@ -90,7 +90,7 @@ def test_a_paper_that_gives_several_metrics_of_a_model_shows_them_all(
     entries = of_papers(board(client, task, "paper", published=True))
     ranked = [e for e in entries if e["rank"] is not None]
     assert [(e["model"], e["values"][metric]["mean"]) for e in ranked] == models
-    results = {r.model: r.values for r in published(task) if r.split == "test" and r.origin is None}
+    results = {r.model: r.values for r in find_published_results(task) if r.split == "test" and r.origin is None}
     ours = [e for e in entries if e["origin"] is None]
     assert [{name: value["mean"] for name, value in e["values"].items()} for e in ours] == [
         results[e["model"]] for e in ours
@@ -117,7 +117,9 @@ def test_published_results_without_the_boards_metric_are_shown_without_a_rank(cl
     """LN Table 2 has rows of Vendrov et al. without recall at 5."""
     entries = of_papers(board(client, "order_embedding", "paper", published=True))
     unranked = {e["model"]: e["values"]["image_r1"]["mean"] for e in entries if e["rank"] is None}
-    assert unranked == {r.model: r.values["image_r1"] for r in published("order_embedding") if r.origin is not None}
+    assert unranked == {
+        r.model: r.values["image_r1"] for r in find_published_results("order_embedding") if r.origin is not None
+    }
     assert all((e["value"] is None) == (e["rank"] is None) for e in entries)
 
 
@@ -217,5 +219,9 @@ def test_every_published_number_with_a_rank_names_a_problem_that_exists(client: 
     for task in client.get("/v1/tasks").json()["items"]:
         if task["kind"] == "training":
             own = of_papers(board(client, task["name"], "paper", published=True))
-            possible = [r for r in published(task["name"]) if r.can_be_ranked and task["metric"]["name"] in r.values]
+            possible = [
+                r
+                for r in find_published_results(task["name"])
+                if r.can_be_ranked and task["metric"]["name"] in r.values
+            ]
             assert sum(e["rank"] is not None for e in own) == sum(not r.options for r in possible), task["name"]

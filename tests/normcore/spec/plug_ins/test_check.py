@@ -62,7 +62,7 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Offer:
         registry = REGISTRIES[kind]
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            found = registry.plugged_in([EntryPoint(tag, f"{module}:Mine", registry.group)])
+            found = registry.load_plug_ins([EntryPoint(tag, f"{module}:Mine", registry.group)])
         said = [str(w.message) for w in warned if issubclass(w.category, UnusablePlugIn)]
         assert len(said) == 1 - len(found)
         assert all(text.startswith(f"normbench.{kind}: {tag} ({module}:Mine) is left out: ") for text in said)
