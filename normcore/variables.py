@@ -41,7 +41,7 @@ def check_variables(environment: Mapping[str, str]) -> None:
     """
     given = {name: name.upper().removeprefix(PREFIX) for name in environment if name.upper().startswith(PREFIX)}
     unknown = {name: short for name, short in given.items() if short not in KNOWN and not KUBERNETES.fullmatch(short)}
-    meant = {name: _meant(short) for name, short in unknown.items()}
+    meant = {name: _find_meant_names(short) for name, short in unknown.items()}
     misspelt = {name: " or ".join(PREFIX + known for known in names) for name, names in meant.items() if names}
     if misspelt:
         raise MisspeltVariable("; ".join(f"{name}: did you mean {known}?" for name, known in misspelt.items()))
@@ -62,7 +62,7 @@ def default_port(environment: Mapping[str, str]) -> int:
     return int(written)
 
 
-def _meant(name: str) -> list[str]:
+def _find_meant_names(name: str) -> list[str]:
     """Find the known names that a misspelt name may mean: the closest in spelling, or else all that have its words."""
     alike = {known: difflib.SequenceMatcher(None, name, known).ratio() for known in sorted(KNOWN)}
     most = max(alike.values())

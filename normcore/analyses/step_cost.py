@@ -99,7 +99,7 @@ def step_cost(
     with reproducible(seed, device, torch.get_num_threads()):
         x = torch.randn(num_steps, batch_size, 1, device=device)
         step, none_step = (training_step(network, x) for network in networks)
-        return cost_of_pairs(timed_pairs(step, none_step, pairs, Clock(device)))
+        return cost_of_pairs(time_pairs(step, none_step, pairs, Clock(device)))
 
 
 def network(model: RecurrentModel, norm: Method, seed: int, device: torch.device) -> Recurrent:
@@ -121,7 +121,7 @@ def training_step(network: Recurrent, x: Tensor) -> Callable[[], None]:
     return step
 
 
-def timed_pairs(
+def time_pairs(
     step: Callable[[], None], none_step: Callable[[], None], pairs: int, clock: Clock
 ) -> list[tuple[float, float]]:
     """Time the two steps in turns; returns the seconds of each pair, after some pairs to warm up."""

@@ -34,7 +34,9 @@ class BinaryImages:
         """Limit the validation and the test images to ``examples`` each, spread evenly from first to last, because
         MNIST's test images are sorted by class.
         """
-        return replace(self, valid=_spread(self.valid, examples), test=_spread(self.test, examples))
+        return replace(
+            self, valid=_pick_spread_images(self.valid, examples), test=_pick_spread_images(self.test, examples)
+        )
 
 
 def load(name: str, datasets_dir: Path | None) -> BinaryImages:
@@ -86,5 +88,5 @@ def _unpack_splits(content: bytes) -> list[Tensor]:
         ]
 
 
-def _spread(images: Tensor, examples: int) -> Tensor:
+def _pick_spread_images(images: Tensor, examples: int) -> Tensor:
     return images if len(images) <= examples else images[torch.arange(examples) * len(images) // examples]

@@ -79,7 +79,7 @@ def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questio
     if name == "gutenberg_books":
         found: dict[str, list[Question]] = {"train": [], "valid": [], "test": []}
         for sentences in books(datasets_dir).values():
-            own = [_left(Question(*cloze), full) for cloze in clozes(sentences)]
+            own = [_cut_question(Question(*cloze), full) for cloze in clozes(sentences)]
             for split, part in _cut(own).items():
                 found[split] += part
         return Questions(**found, checksums=dict(checksums(name)))
@@ -89,7 +89,7 @@ def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questio
     found = {split: [] for split in SPLITS.values()}
     path = locate(dataset, dataset.file(ARCHIVE), datasets_dir)
     for split, question in _members(path):
-        found[split].append(_left(question, full))
+        found[split].append(_cut_question(question, full))
     for folder, split in SPLITS.items():
         if not found[split]:
             raise DatasetCorrupt(
@@ -98,7 +98,7 @@ def load(name: str, datasets_dir: Path | None, *, full: bool = False) -> Questio
     return Questions(**found, checksums=present_checksums(dataset, datasets_dir))
 
 
-def _left(question: Question, full: bool) -> Question:
+def _cut_question(question: Question, full: bool) -> Question:
     return question if full else question.filter_sentences()
 
 

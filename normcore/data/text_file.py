@@ -71,7 +71,7 @@ def read_text(file: str, datasets_dir: Path | None, expected: str | None) -> tup
     digest = hashlib.sha256()
     text = "".join(_decode_pieces(file, locate_text(file, datasets_dir), digest))
     _check_digest(file, digest.hexdigest(), expected)
-    check_text(file, len(text), len(set(text)), _alike(text, text[:1]))
+    check_text(file, len(text), len(set(text)), _count_repeats(text, text[:1]))
     return text, digest.hexdigest()
 
 
@@ -110,14 +110,14 @@ def _facts(file: str, path: Path, size: int, mtime_ns: int) -> TextFacts:
     for part in _decode_pieces(file, path, digest):
         first = first or part[:1]
         if alike == characters:
-            alike += _alike(part, first)
+            alike += _count_repeats(part, first)
         characters += len(part)
         symbols.update(part)
     check_text(file, characters, len(symbols), alike)
     return TextFacts(digest.hexdigest(), characters)
 
 
-def _alike(text: str, first: str) -> int:
+def _count_repeats(text: str, first: str) -> int:
     """Count how many times the character ``first`` is repeated at the beginning of a text."""
     return len(text) - len(text.lstrip(first))
 

@@ -63,13 +63,13 @@ def download(url: str, folder: Path, progress: Progress | None = None) -> tuple[
             resumed = answer.status == PARTIAL_CONTENT
             _receive(answer, url, part, resumed, progress)
     except (OSError, HTTPException, ValueError) as error:
-        raise DownloadFailed(f"{url}: {error}{_kept(part)}") from error
+        raise DownloadFailed(f"{url}: {error}{_describe_kept_part(part)}") from error
     part.rename(path)
     _memo(part).unlink()
     return path, resumed
 
 
-def _kept(part: Path) -> str:
+def _describe_kept_part(part: Path) -> str:
     return f" ({part.stat().st_size:,} bytes are kept; fetch again to go on from there)" if part.exists() else ""
 
 

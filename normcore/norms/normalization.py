@@ -59,7 +59,7 @@ class Normalization:
         """
         return ScaledDotProduct(size)
 
-    def initialized_from_data(self, model: nn.Module) -> AbstractContextManager[None]:
+    def initialize_in_first_pass(self, model: nn.Module) -> AbstractContextManager[None]:
         """Return a context in which the first forward pass over training data sets the model's initial weights. It
         matters only for methods with ``initializes_from_data``."""
         return nullcontext()

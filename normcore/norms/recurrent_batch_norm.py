@@ -86,7 +86,7 @@ class BatchNormAtSite(BatchStatistics):
         if not self.takes_batch:
             return self._by_population(wide, t).to(a.dtype)
         require_examples(a.shape[-2])
-        spread, rounding = _spread(a.detach(), size)
+        spread, rounding = _measure_spread(a.detach(), size)
         varies = spread > rounding
         if needs_float64(spread.square()):
             wide = wide.double()
@@ -136,7 +136,7 @@ class BatchNormAtSite(BatchStatistics):
             )
 
 
-def _spread(a: Tensor, size: Size | None) -> tuple[Tensor, Tensor]:
+def _measure_spread(a: Tensor, size: Size | None) -> tuple[Tensor, Tensor]:
     """Return each feature's spread over the examples, and the largest spread that rounding alone explains:
     (..., B, F) -> twice (..., F).
 

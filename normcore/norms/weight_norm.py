@@ -23,7 +23,7 @@ class WeightNorm(Normalization):
 
     Lengths are ``parametrizations.<matrix>.original0``, directions ``.original1``, as torch names them. Each length
     starts as the length of the row that the cell drew, so the first forward pass is the same as in the baseline. The
-    authors' initialization from data, ``initialized_from_data``, is for layers whose inputs are data, not states.
+    authors' initialization from data, ``initialize_in_first_pass``, is for layers whose inputs are data, not states.
     """
 
     def __init__(self, options: spec.WeightNorm) -> None:
@@ -37,8 +37,8 @@ class WeightNorm(Normalization):
     def layer(self, shape: tuple[int, ...]) -> nn.Module:
         return MeanOnlyBatchNormLayer(shape) if self.options.mean_only_batch_norm else super().layer(shape)
 
-    def initialized_from_data(self, model: nn.Module) -> AbstractContextManager[None]:
-        return initialized_from_data(model)
+    def initialize_in_first_pass(self, model: nn.Module) -> AbstractContextManager[None]:
+        return initialize_in_first_pass(model)
 
     def parametrize(self, module: nn.Module, *matrices: str) -> None:
         for matrix in matrices:
@@ -88,7 +88,7 @@ class MeanOnlyBatchNormLayer(BatchStatistics):
 
 
 @contextmanager
-def initialized_from_data(model: nn.Module) -> Iterator[None]:
+def initialize_in_first_pass(model: nn.Module) -> Iterator[None]:
     """Initialize layers from data, for methods with ``init: data``. Inside this context, the first forward pass
     initializes every layer whose weight has a length and a direction, from the layer's own input, the first layer
     first.

@@ -72,10 +72,10 @@ def _make_entry(kind: type[T], fields: Any, place: str) -> T:
     try:
         return kind(**_object(fields, place))
     except ValidationError as error:
-        raise InvalidPaper("; ".join(_told(error, place))) from error
+        raise InvalidPaper("; ".join(_list_faults(error, place))) from error
 
 
-def _told(error: ValidationError, place: str) -> Iterator[str]:
+def _list_faults(error: ValidationError, place: str) -> Iterator[str]:
     for one in error.errors():
         yield f"{'.'.join([place, *map(str, one['loc'])])}: {one['msg']}"
 

@@ -32,10 +32,12 @@ def unknown_field(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -
     if part is None:
         return "unknown field; remove it"
     known = part.model_fields
-    return f"unknown field; {_meant(loc, value, parts, tasks) or 'remove it, or choose from ' + ', '.join(known)}"
+    return (
+        f"unknown field; {_advise_by_name(loc, value, parts, tasks) or 'remove it, or choose from ' + ', '.join(known)}"
+    )
 
 
-def _meant(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -> str:
+def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -> str:
     name, known, is_top = str(loc[-1]), parts[loc[:-1]].model_fields, len(loc) == 1
     spec: Path = OF_A_SWEEP if OF_A_SWEEP in parts else ()
     if "." in name and is_top and spec:

@@ -102,7 +102,7 @@ class DrawTask:
     @torch.no_grad()
     def _reconstruct_images(self, model: Draw) -> Tensor:
         """Reconstruct n test images: (2 n, S, S), each image followed by its reconstruction."""
-        images = next(even_batches(self._spread(SHOWN // 2), SHOWN)).to(self._resources.dtype)
+        images = next(even_batches(self._pick_spread_images(SHOWN // 2), SHOWN)).to(self._resources.dtype)
         drawn = model(images, model.noise(len(images), self._generator()))
         return torch.stack([images.float(), drawn.canvas.float().sigmoid()], 1).flatten(0, 1)
 
@@ -110,7 +110,7 @@ class DrawTask:
         frames = [sheet(canvases[:FILMED].cpu().numpy()).tolist() for canvases in self._generate_images(model)]
         return film(frames, "Images made up, glimpse by glimpse", "glimpse")
 
-    def _spread(self, count: int) -> Tensor:
+    def _pick_spread_images(self, count: int) -> Tensor:
         return self._test[torch.arange(count, device=self._test.device) * len(self._test) // count]
 
     def _generator(self) -> torch.Generator:

@@ -110,7 +110,7 @@ class OrderEmbeddingTask:
         )
 
     def artifacts(self, model: OrderEmbedding) -> Mapping[str, Callable[[], bytes]]:
-        return {"found.txt": lambda: self._found(model).encode()}
+        return {"found.txt": lambda: self._write_retrievals(model).encode()}
 
     def _embed_part(self, model: OrderEmbedding, part: "_Encoded", images: Sequence[int]) -> Placed:
         sequences = [codes for image in images for codes in part.captions[image]]
@@ -128,7 +128,7 @@ class OrderEmbeddingTask:
         return Batch(Words.of(chosen, device), part.features[images].to(device, self._resources.dtype))
 
     @torch.no_grad()
-    def _found(self, model: OrderEmbedding) -> str:
+    def _write_retrievals(self, model: OrderEmbedding) -> str:
         """Text with examples of retrieval, for first captions of images in the first fold: the rank of the caption's
         own image, and the best images, each shown by its first caption.
         """

@@ -136,7 +136,7 @@ def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: 
     clock.start("compile")
     model = _model(spec, task, device)
     if spec.norm.initializes_from_data:
-        initialized = norms.build(spec.norm).initialized_from_data(model)
+        initialized = norms.build(spec.norm).initialize_in_first_pass(model)
         with torch.no_grad(), batch_statistics(model), initialized:  # there are no population statistics yet
             task.observe(model.eval(), next(task.population()))
     optimizer = optimizers.build(spec.training.optimizer, model.parameters())

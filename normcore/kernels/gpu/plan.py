@@ -78,7 +78,7 @@ class Plan:
         sums = replace(self.sums, population=None, statistics=of_sums)
         return replace(self, mask=mask, sums=sums, cell=replace(self.cell, population=None, statistics=of_cell))
 
-    def meant_for_both(self, hidden: int) -> dict[str, Any]:
+    def list_constants_of_both(self, hidden: int) -> dict[str, Any]:
         """Return the constants with which the kernels of both passes are compiled."""
         return {
             "H": hidden,
@@ -89,10 +89,10 @@ class Plan:
             "CARRIES": self.carries_normalized,
         }
 
-    def meant_for_forward(self, hidden: int) -> dict[str, Any]:
+    def list_constants_of_forward(self, hidden: int) -> dict[str, Any]:
         """Return the constants with which the kernels of the forward pass are compiled."""
         return {
-            **self.meant_for_both(hidden),
+            **self.list_constants_of_both(hidden),
             "EPS_SUMS": self.sums.eps,
             "EPS_CELL": self.cell.eps,
             "LAST_PLACE": torch.finfo(self.factors).eps,

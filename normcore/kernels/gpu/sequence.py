@@ -32,7 +32,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
         ROUNDING=ROUNDING * torch.finfo(of.states.dtype).eps,
         PRECISION="ieee",
         num_stages=1,
-        **plan.meant_for_forward(of.states.shape[2]),
+        **plan.list_constants_of_forward(of.states.shape[2]),
         **tiles.meant,
     )
 
@@ -58,6 +58,6 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
         of.states.shape[1],
         PRECISION="ieee",
         num_stages=1,
-        **plan.meant_for_both(of.states.shape[2]),
+        **plan.list_constants_of_both(of.states.shape[2]),
         **tiles.meant,
     )

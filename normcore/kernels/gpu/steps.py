@@ -40,7 +40,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
             batch,
             ROUNDING=ROUNDING * torch.finfo(of.states.dtype).eps,
             PROGRAMS=tiles.grid[1],
-            **plan.meant_for_forward(of.states.shape[2]),
+            **plan.list_constants_of_forward(of.states.shape[2]),
             **tiles.meant,
         )
 
@@ -63,7 +63,7 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
             grads.sums[t],
             *grads.parameters,
             of.states.shape[1],
-            **plan.meant_for_both(of.states.shape[2]),
+            **plan.list_constants_of_both(of.states.shape[2]),
             **tiles.meant,
         )
         _multiply(grads.sums[t], of.weight, grads.h, grads.h)

@@ -67,7 +67,7 @@ def backward(plan: Plan, tiles: Tiles, of: Tensors, grad_y: Tensor | None, grads
 
 def _list_launch_conditions(plan: Plan, tiles: Tiles, of: Tensors) -> tuple[Hashable, ...]:
     """Return everything, except shapes, that decides which kernels are launched."""
-    return (plan.together, tiles, *plan.meant_for_forward(of.states.shape[2]).items())
+    return (plan.together, tiles, *plan.list_constants_of_forward(of.states.shape[2]).items())
 
 
 def _list_inputs(of: Tensors) -> list[Tensor | None]:

@@ -140,7 +140,7 @@ class Convnet(ImageClassification):
     def misfit(self, model: Model) -> Misfit | None:
         if not isinstance(model, ConvNet):
             return super().misfit(model)
-        left = self._left(model)
+        left = self._compute_width_left(model)
         if left < 3:
             message = (
                 f"each stage halves the {SHAPES[self.dataset][1]} pixels of {self.dataset}, and 3 or more must be left"
@@ -151,11 +151,11 @@ class Convnet(ImageClassification):
     def pointless(self, model: Model, norm: Method) -> Misfit | None:
         if not isinstance(model, ConvNet) or not norm.stands_at("layer"):
             return None
-        if self._left(model) - 2 == 1 and norm.erases(model.head_channels):
+        if self._compute_width_left(model) - 2 == 1 and norm.erases(model.head_channels):
             one = f"after {len(model.stage_channels)} stages and a 3x3 convolution one place of {self.dataset} is left"
             return Misfit("dataset", f"{one}, where {norm.method} is 0 whatever its input is; use fewer stages")
         return None
 
-    def _left(self, model: ConvNet) -> int:
+    def _compute_width_left(self, model: ConvNet) -> int:
         """Compute how many pixels a row of the image has after all stages."""
         return SHAPES[self.dataset][1] >> len(model.stage_channels)

@@ -14,7 +14,7 @@ from normcore.analyses.step_cost import (
     median_interval,
     network,
     step_cost,
-    timed_pairs,
+    time_pairs,
     training_step,
 )
 from normcore.clock import Clock
@@ -107,7 +107,7 @@ def test_steps_alternate_and_the_first_pairs_do_not_count() -> None:
         calls.append("none")
         clock.now += 0.25
 
-    timed = timed_pairs(step, none_step, 7, clock)
+    timed = time_pairs(step, none_step, 7, clock)
     assert calls == ["method", "none"] * (WARM_UP_PAIRS + 7)
     assert timed == [(WARM_UP_PAIRS + n, 0.25) for n in range(1, 8)]
 

@@ -170,7 +170,7 @@ def test_initialization_from_data_gives_every_channel_mean_0_and_variance_1() ->
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d | nn.Linear):
             layer.register_forward_hook(lambda _layer, _x, a: seen.append(a.numpy()))
-    with torch.no_grad(), build_norm(method("weight_norm")).initialized_from_data(model.eval()):
+    with torch.no_grad(), build_norm(method("weight_norm")).initialize_in_first_pass(model.eval()):
         model(images(20))
     seen.clear()
     with torch.no_grad():

@@ -151,7 +151,7 @@ def test_after_initialization_from_data_all_summed_inputs_have_mean_0_and_varian
     build = Build(spec.FeedForward(hidden_sizes=HIDDEN), norm, "auto", CPU, torch.float64)
     model = FeedForward(build, spec.FeedForward(hidden_sizes=HIDDEN), INPUTS, CLASSES).double()
     x = 3 * inputs(50) + 2
-    with torch.no_grad(), population_statistics(model.eval()), build_norm(norm).initialized_from_data(model):
+    with torch.no_grad(), population_statistics(model.eval()), build_norm(norm).initialize_in_first_pass(model):
         model(x)
     given, h = numbers(model), x.numpy()
     for layer in ALL:

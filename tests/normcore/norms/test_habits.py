@@ -94,7 +94,7 @@ def parametrized(norm: Normalization, options: Method) -> list[Tensor]:
     layer = nn.Linear(4, HIDDEN)
     norm.parametrize(layer, "weight")
     before = [parameter.detach().clone() for parameter in layer.parameters()]
-    with norm.initialized_from_data(layer) if options.initializes_from_data else nullcontext():
+    with norm.initialize_in_first_pass(layer) if options.initializes_from_data else nullcontext():
         layer(torch.randn(7, 4))
     return [*before, *layer.parameters()]
 
@@ -246,7 +246,10 @@ HABITS = {
     "layer": (r"^    def layer\b", "    def no_layer"),
     "attention": (r"^    def attention\b", "    def no_attention"),
     "parametrize": (r"parametrize\.register_parametrization\(.*\)", "pass"),
-    "initialized_from_data": (r"return initialized_from_data\(model\)", "return super().initialized_from_data(model)"),
+    "initialize_in_first_pass": (
+        r"return initialize_in_first_pass\(model\)",
+        "return super().initialize_in_first_pass(model)",
+    ),
     "sites": (r"site not in options\.sites", "False"),
     "the one site": (r'site != "input"', "False"),
     "size of the host": (r"hidden_size \* sum\(blocks\)", "hidden_size"),
@@ -276,7 +279,7 @@ HABITS = {
     "minibatch": (r"if (not )?self\.takes_batch", r"if \1False"),
     "step": (r"self\.(population|standardization)\(t, ", r"self.\1(0, "),
     "mask": (r"_statistics\(a, mask\)", "_statistics(a, None)"),
-    "size of products": (r"_spread\(a\.detach\(\), size\)", "_spread(a.detach(), None)"),
+    "size of products": (r"_measure_spread\(a\.detach\(\), size\)", "_measure_spread(a.detach(), None)"),
     "moments": (r"self\.(saw|take_in)\(.*\)", "pass"),
     "dtype": (r"\.to\(a\.dtype\)$", ""),
     "dtype of logits": (r"\.to\((queries|vectors)\.dtype\)", ""),
