@@ -18,7 +18,7 @@ class Keyed(Protocol):
 R = TypeVar("R", bound=Keyed)
 
 
-def stored_before(session: Session, table: type[R], key: str | None, request_digest: str, noun: str) -> R | None:
+def find_earlier_row(session: Session, table: type[R], key: str | None, request_digest: str, noun: str) -> R | None:
     """Find the row that an earlier request with the same key and body has stored; None if there is no such row, or no
     key.
 

@@ -44,7 +44,7 @@ class StoreCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         with self._db.snapshot() as session:
             by_state = runs_by_state(session)
-            live = queries.live(session, self._settings.heartbeat_seconds)
+            live = queries.read_workers_with_runs(session, self._settings.heartbeat_seconds)
             waiting = backlogs(session, self._settings.heartbeat_seconds)
         runs = GaugeMetricFamily("normbench_runs", "Runs by state.", labels=["state"])
         for state in get_args(State):

@@ -29,7 +29,7 @@ def upgrade_specs(session: Session) -> None:
     A spec that cannot be read, for example because its plug-in is not installed, stays unchanged and is not on the
     boards. The next call tries it again.
     """
-    for id, fingerprint, stored in session.execute(_outdated(Experiment)).all():
+    for id, fingerprint, stored in session.execute(_select_outdated(Experiment)).all():
         spec = _read(id, stored)
         if spec is None:
             continue
@@ -37,7 +37,7 @@ def upgrade_specs(session: Session) -> None:
         session.execute(update(Experiment).where(Experiment.id == id).values(columns))
         of_cells = update(SweepCell).where(SweepCell.fingerprint == fingerprint)
         session.execute(of_cells.values(fingerprint=columns["fingerprint"]))
-    for id, _, stored in session.execute(_outdated(SubmittedResult)).all():
+    for id, _, stored in session.execute(_select_outdated(SubmittedResult)).all():
         spec = _read(id, stored)
         if isinstance(spec, TrainingSpec):
             own = SubmittedResult.id == id
@@ -50,10 +50,10 @@ def upgrade_specs(session: Session) -> None:
 def has_old_specs(session: Session) -> bool:
     """Tell if there are stored specs of an older version."""
     kinds: tuple[SpecTable, ...] = (Experiment, SubmittedResult)
-    return any(session.execute(_outdated(kind).limit(1)).first() is not None for kind in kinds)
+    return any(session.execute(_select_outdated(kind).limit(1)).first() is not None for kind in kinds)
 
 
-def _outdated(kind: SpecTable) -> Any:
+def _select_outdated(kind: SpecTable) -> Any:
     return select(kind.id, kind.fingerprint, kind.spec).where(kind.spec_version < SPEC_VERSION)
 
 

@@ -67,7 +67,9 @@ def difference(number: float | None, metric: str, unit: str = "") -> str:
     """Signed difference as text: +1.30 points, or −0.0210 bits."""
     if number is None:
         return DASH
-    text = f"{number * 100:+.2f} points" if is_share(metric) else f"{_signed(number)}{f' {unit}' if unit else ''}"
+    text = (
+        f"{number * 100:+.2f} points" if is_share(metric) else f"{_format_signed(number)}{f' {unit}' if unit else ''}"
+    )
     return text.replace("-", "−")
 
 
@@ -222,5 +224,5 @@ def _four(number: float) -> str:
     return f"{number:.4f}" if abs(number) < 10 else f"{number:.2f}" if abs(number) < 1000 else steps(number)
 
 
-def _signed(number: float) -> str:
+def _format_signed(number: float) -> str:
     return f"{'-' if number < 0 else '+'}{_four(abs(number))}"

@@ -27,7 +27,9 @@ AXES: Mapping[TimeUnit, str] = {"steps": "training steps", "seconds": "training 
 def of_board(session: Session, board: Leaderboard, name: str, by: TimeUnit, theme: Theme) -> Figure:
     """Draw a figure of a board; ``name`` is one of ``OF_BOARDS``."""
     if name == "curves":
-        curved = queries.curved(session, [entry.fingerprint for entry in drawn(board) if entry.fingerprint])
+        curved = queries.read_curves(
+            session, [entry.fingerprint for entry in choose_drawn_entries(board) if entry.fingerprint]
+        )
         return curves(curved, board.metric, board.target, by, theme)
     return _values(board, theme)
 
@@ -35,7 +37,7 @@ def of_board(session: Session, board: Leaderboard, name: str, by: TimeUnit, them
 def of_comparison(comparison: Comparison, name: str, by: TimeUnit, theme: Theme) -> Figure:
     """Draw a figure of a comparison; ``name`` is one of ``OF_COMPARISONS``."""
     if name == "curves":
-        curved = [alone(entry) for entry in comparison.entries]
+        curved = [extract_curves(entry) for entry in comparison.entries]
         return curves(curved, comparison.series.rpartition(".")[2], comparison.target, by, theme)
     if name == "differences":
         return _differences(comparison, theme)
@@ -50,7 +52,7 @@ def of_all_boards(overall: Overall, theme: Theme) -> Figure:
     return profiles([Profile(method.method, method.profile) for method in overall.methods], theme)
 
 
-def drawn(board: Leaderboard) -> list[Entry]:
+def choose_drawn_entries(board: Leaderboard) -> list[Entry]:
     """Choose the measured entries whose curves are drawn: the best ones within the budget, eight at most."""
     measured = [entry for entry in board.entries if entry.source == "measured" and not entry.over_budget]
     return measured[:MAX_LINES]
@@ -69,7 +71,7 @@ def as_json(figure: Figure) -> bytes:
     return json.dumps(figure, allow_nan=False).encode()
 
 
-def alone(entry: ComparedEntry) -> Curved:
+def extract_curves(entry: ComparedEntry) -> Curved:
     """Curves of a compared entry, without the entry's other results."""
     first_end = min((run.points[-1][0] for run in entry.runs if run.points), default=0)
     return Curved(
@@ -86,21 +88,21 @@ def alone(entry: ComparedEntry) -> Curved:
 
 def _line(entry: Curved, by: TimeUnit) -> MethodLine:
     curve = entry.curve if by == "steps" else entry.curve_by_seconds
-    kept = thinned(curve, entry.first_end if by == "steps" else None)
+    kept = choose_points(curve, entry.first_end if by == "steps" else None)
     x = curve.steps if by == "steps" else curve.seconds
     return MethodLine(
         name=entry.name,
         method=entry.method,
-        x=[_rounded(x[k]) for k in kept],
-        mean=[_rounded(curve.mean[k]) for k in kept],
-        low=[_rounded_or_none(curve.low[k]) for k in kept],
-        high=[_rounded_or_none(curve.high[k]) for k in kept],
+        x=[_round_number(x[k]) for k in kept],
+        mean=[_round_number(curve.mean[k]) for k in kept],
+        low=[_round_or_none(curve.low[k]) for k in kept],
+        high=[_round_or_none(curve.high[k]) for k in kept],
         seeds=entry.n_seeds,
         diverged=entry.n_diverged,
     )
 
 
-def thinned(curve: Curve, end: int | None = None, most: int = MAX_POINTS) -> list[int]:
+def choose_points(curve: Curve, end: int | None = None, most: int = MAX_POINTS) -> list[int]:
     """Choose the points of a curve that are shown, by index: evenly spread, with the first and the last point.
 
     Args:
@@ -113,13 +115,13 @@ def thinned(curve: Curve, end: int | None = None, most: int = MAX_POINTS) -> lis
     return sorted({round(k * (count - 1) / (most - 1)) for k in range(most)})
 
 
-def _rounded(number: float) -> float:
+def _round_number(number: float) -> float:
     """Round to five significant digits, which is finer than a pixel."""
     return float(f"{number:.5g}")
 
 
-def _rounded_or_none(number: float | None) -> float | None:
-    return None if number is None else _rounded(number)
+def _round_or_none(number: float | None) -> float | None:
+    return None if number is None else _round_number(number)
 
 
 def _values(board: Leaderboard, theme: Theme) -> Figure:

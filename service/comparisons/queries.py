@@ -75,7 +75,7 @@ def comparison(
         direction=direction,
         target=BENCHMARKS[first.task].profiles[cast(ProfileName, first.profile)].training["target"],
         entries=[
-            _compared(row, own, found, None if j == k else (rows[k], curves[k]), metric, limits, direction)
+            _compare_entry(row, own, found, None if j == k else (rows[k], curves[k]), metric, limits, direction)
             for j, (row, own, found) in enumerate(zip(rows, curves, judged, strict=True))
         ],
     )
@@ -92,17 +92,17 @@ def board_of(session: Session, fingerprints: Sequence[str]) -> tuple[str, Profil
     return entries[0].task, cast(ProfileName, entries[0].profile)
 
 
-def curved(session: Session, fingerprints: Sequence[str]) -> list[schemas.Curved]:
+def read_curves(session: Session, fingerprints: Sequence[str]) -> list[schemas.Curved]:
     """Read the curves of entries of one task: the metric that ranks, on validation data.
 
     Args:
         fingerprints: full fingerprints of the entries; a fingerprint without an entry is left out.
     """
     found = leaderboards.rows_of(session, fingerprints)
-    return [_curved(session, found[fingerprint]) for fingerprint in fingerprints if fingerprint in found]
+    return [_read_curves_of_entry(session, found[fingerprint]) for fingerprint in fingerprints if fingerprint in found]
 
 
-def _curved(session: Session, row: Row) -> schemas.Curved:
+def _read_curves_of_entry(session: Session, row: Row) -> schemas.Curved:
     metric = BENCHMARKS[row.task].metric()
     own, limits = _curves(session, row.results, f"valid.{metric.name}"), Limits.of(metric)
     return schemas.Curved(
@@ -198,7 +198,7 @@ def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
     raise Invalid([SpecError(("series",), wrong, "unknown_series")])
 
 
-def _compared(
+def _compare_entry(
     row: Row,
     curves: Curves,
     found: EntryOutcome,

@@ -66,7 +66,7 @@ async def _stored(parts: Parts, accepted: _Accepted, idempotency_key: str | None
     spec, needed, request_digest = accepted
 
     def store(session: Session) -> tuple[schemas.ExperimentOut, bool] | Exception:
-        if submission.accepted_before(session, request_digest, idempotency_key) is None:
+        if submission.find_earlier_experiment(session, request_digest, idempotency_key) is None:
             try:
                 validation.check_at_hand(session, spec, needed, parts.settings.heartbeat_seconds)
             except Invalid as refusal:  # nothing is written yet

@@ -23,7 +23,7 @@ def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> N
     """
     if not needed_by(spec):
         return
-    fused = {worker.fused for worker in registration.live(session, spec.device, heartbeat_seconds)}
+    fused = {worker.fused for worker in registration.list_live(session, spec.device, heartbeat_seconds)}
     if fused <= {False}:
         whose = "" if spec.device == "auto" else f" for {spec.device}"
         if fused:

@@ -65,7 +65,7 @@ def _rooms(session: Session, queue: str, heartbeat_seconds: float) -> list[Room]
     cells of a sweep."""
     known: dict[str, list[Room]] = session.info.setdefault(_ROOMS, {})
     if queue not in known:
-        live = registration.live(session, queue, heartbeat_seconds)
+        live = registration.list_live(session, queue, heartbeat_seconds)
         known[queue] = [Room(worker.kind, worker.memory_bytes) for worker in live]
     return known[queue]
 
@@ -99,7 +99,7 @@ def fitting(session: Session, worker_id: str, lines: Iterable[Line]) -> dict[Lin
     """Condition for each line that a worker may take a run: this worker gives the run enough memory, or no other worker
     of the line gives more. None if the worker may take all runs of the line.
     """
-    workers = registration.registered(session)
+    workers = registration.list_registered(session)
     own = next((worker for worker in workers if worker.id == worker_id), None)
     others = [worker for worker in workers if worker.id != worker_id]
     return {line: None if own is None else _fitting(own, others, line) for line in lines}

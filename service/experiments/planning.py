@@ -50,7 +50,7 @@ def _with_other_code(
     since the API's files were edited is left out, because it may have the same files.
     """
     tags, found, edited_at = tags_of(spec), [], find_last_change(spec)
-    for worker in registration.live_with_code(session, spec.device, heartbeat_seconds):
+    for worker in registration.list_live_with_code(session, spec.device, heartbeat_seconds):
         known = worker.code
         if known is None or worker.code_at is None or worker.code_at < edited_at:
             continue

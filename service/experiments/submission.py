@@ -13,7 +13,7 @@ from service.experiments import fused_kernels
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
 from service.experiments.turns import Line, Turns
-from service.idempotency import stored_before
+from service.idempotency import find_earlier_row
 from service.ids import new_id
 
 NEW_EXPERIMENT = insert(rows_of(Experiment))
@@ -41,7 +41,7 @@ def submit(
     Raises:
         Conflict: the key was used with another request.
     """
-    known = accepted_before(session, request_digest, idempotency_key)
+    known = find_earlier_experiment(session, request_digest, idempotency_key)
     if known is not None:
         return experiment_out(known), False
 
@@ -50,13 +50,13 @@ def submit(
     return submitted_out(row, runs), True
 
 
-def accepted_before(session: Session, request_digest: str, idempotency_key: str | None) -> Experiment | None:
+def find_earlier_experiment(session: Session, request_digest: str, idempotency_key: str | None) -> Experiment | None:
     """Find the experiment that an earlier request with the same key has stored.
 
     Raises:
         Conflict: the key was used with another request.
     """
-    return stored_before(session, Experiment, idempotency_key, request_digest, "experiment")
+    return find_earlier_row(session, Experiment, idempotency_key, request_digest, "experiment")
 
 
 class New(NamedTuple):

@@ -136,18 +136,18 @@ _REGISTERED = select(Worker.id, Worker.device, Worker.queues, Worker.fused, Work
 _LIVE = _REGISTERED.where(Worker.heartbeat_at >= epoch_now() - bindparam("silence")).order_by(Worker.id)
 
 
-def registered(session: Session) -> list[Registered]:
+def list_registered(session: Session) -> list[Registered]:
     """List all registered workers. Some may have fallen silent a moment ago."""
     return [Registered(*row) for row in session.connection().execute(_REGISTERED)]
 
 
-def live(session: Session, queue: str, heartbeat_seconds: float) -> list[Registered]:
+def list_live(session: Session, queue: str, heartbeat_seconds: float) -> list[Registered]:
     """List the live workers that take runs from this queue."""
     found = session.connection().execute(_LIVE, {"silence": MISSED_HEARTBEATS * heartbeat_seconds})
     return [worker for row in found if (worker := Registered(*row)).takes(queue)]
 
 
-def live_with_code(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]:
+def list_live_with_code(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]:
     """List the live workers that take runs from this queue, with the digests of their code."""
     found = session.scalars(select(Worker).where(is_live(heartbeat_seconds)).order_by(Worker.id))
     return [worker for worker in found if queue in worker.queues.split(",")]

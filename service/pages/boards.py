@@ -14,7 +14,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.comparisons import queries as comparisons
-from service.comparisons.figures import AXES, drawn, thinned
+from service.comparisons.figures import AXES, choose_drawn_entries, choose_points
 from service.comparisons.schemas import Curve, Curved
 from service.db import utc_now
 from service.http.dependencies import PartsDep
@@ -82,7 +82,9 @@ def _values(
     shown = found.entries[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
     seeds = queries.seeds_of(session, [entry.fingerprint for entry in board.entries if entry.fingerprint])
     boards = [one for one in queries.leaderboards(session) if one.task == asked.task]
-    curved = comparisons.curved(session, [entry.fingerprint for entry in drawn(board) if entry.fingerprint])
+    curved = comparisons.read_curves(
+        session, [entry.fingerprint for entry in choose_drawn_entries(board) if entry.fingerprint]
+    )
     benchmark = BENCHMARKS[asked.task]
     return {
         "title": benchmark.title,
@@ -165,7 +167,7 @@ def curves_as_table(curved: Sequence[Curved], by: TimeUnit) -> list[tuple[str, s
 def points(curve: Curve, first_end: int, by: TimeUnit) -> list[tuple[float, float]]:
     """Some points of a curve, evenly spread."""
     x = curve.steps if by == "steps" else curve.seconds
-    kept_points = thinned(curve, first_end if by == "steps" else None, COLUMNS)
+    kept_points = choose_points(curve, first_end if by == "steps" else None, COLUMNS)
     return [(x[k], curve.mean[k]) for k in kept_points]
 
 

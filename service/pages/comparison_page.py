@@ -15,7 +15,7 @@ from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.comparisons import queries as comparisons
-from service.comparisons.figures import AXES, alone
+from service.comparisons.figures import AXES, extract_curves
 from service.comparisons.schemas import ComparedEntry, Comparison, Ratio, Split
 from service.experiments import queries as experiments
 from service.experiments.parameters import Beginning
@@ -90,7 +90,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: T
         "differing": differing(_specs(session, entries)),
         "values": values,
         "seeds": sorted({seed for entry in entries for seed in entry.seeds}),
-        "curves": curves_as_table([alone(entry) for entry in entries], by),
+        "curves": curves_as_table([extract_curves(entry) for entry in entries], by),
         **_addresses(comparison, by),
     }
 

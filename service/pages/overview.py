@@ -18,7 +18,7 @@ from service.pages.experiments import Row, rows
 from service.pages.method_ranks import busiest, rank_table
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
-from service.workload.queries import live
+from service.workload.queries import read_workers_with_runs
 
 router = PageRouter()
 
@@ -32,7 +32,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
     with parts.db.snapshot() as session:
         boards = [one for one in leaderboards.leaderboards(session) if one.n_entries]
         counts = experiments.runs_by_state(session, TOLD)
-        workers = len(live(session, parts.settings.heartbeat_seconds))
+        workers = len(read_workers_with_runs(session, parts.settings.heartbeat_seconds))
         shown = profile or busiest(boards)
         values: dict[str, Any] = {
             "boards": boards,

@@ -89,7 +89,7 @@ def look(db: Database, settings: Settings, *, take_back: bool = True) -> list[No
         lifecycle.end_pauses(session)
         notifications += adaptive.advance(session)
         registration.remove_silent(session, settings.heartbeat_seconds)
-        idle = queries.idle(session, settings.heartbeat_seconds)
+        idle = queries.count_idle_workers(session, settings.heartbeat_seconds)
         notifications += lifecycle.notify_again(session, idle=idle, after_seconds=settings.notify_again_seconds)
     for notification in notifications:
         log.info("notifying workers of %s", notification.run_id)

@@ -33,11 +33,11 @@ def report_card(session: Session, name: str) -> ReportCard:
         method=name,
         title=method.title,
         citation=method.citation,
-        invariances=search.newest({"task": {"name": "invariances"}, "norm": norm}),
+        invariances=search.find_newest({"task": {"name": "invariances"}, "norm": norm}),
         cells={
             cell: CellOut(
                 **{
-                    task: search.newest({"task": {"name": task}, "model": {"cell": cell}, "norm": norm})
+                    task: search.find_newest({"task": {"name": task}, "model": {"cell": cell}, "norm": norm})
                     for task in IN_EACH_CELL
                 }
             )
@@ -75,7 +75,7 @@ class _Search:
     missing: list[dict[str, Any]] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
 
-    def newest(self, written: dict[str, Any]) -> MeasuredOut | None:
+    def find_newest(self, written: dict[str, Any]) -> MeasuredOut | None:
         """Find the newest succeeded run of a spec by the present code. Without such a run, note the analysis as
         pending, missing or not applicable. A run without recorded code counts until a newer run comes."""
         try:
@@ -87,7 +87,7 @@ class _Search:
         runs = select(Run).join(Experiment).where(of_spec).order_by(Run.id.desc())
         succeeded = self.session.scalars(runs.where(Run.state == "succeeded")).all()
         for run in codes.measured_by(present_code(spec), succeeded):
-            return _measured(run)
+            return _describe_run(run)
         waiting = self.session.scalars(runs.where(Run.state.in_(WAITING)).limit(1)).one_or_none()
         if waiting is None:
             self.missing.append(written)
@@ -96,7 +96,7 @@ class _Search:
         return None
 
 
-def _measured(run: Run) -> MeasuredOut:
+def _describe_run(run: Run) -> MeasuredOut:
     result = cast(Mapping[str, Any], run.result)
     return MeasuredOut(
         run_id=run.id,
@@ -115,17 +115,17 @@ def _standings(session: Session, method: str) -> list[StandingOut]:
     for found in leaderboards.leaderboards(session):
         asked = Asked(found.task, cast(ProfileName, found.profile), found.problem.id)
         board = leaderboards.leaderboard(session, asked._replace(best=True))
-        own = _own(board, method) or _own(leaderboards.leaderboard(session, asked), method)
+        own = _find_entry(board, method) or _find_entry(leaderboards.leaderboard(session, asked), method)
         if own is not None:
-            standings.append(_standing(board, own))
+            standings.append(_describe_standing(board, own))
     return standings
 
 
-def _own(board: Leaderboard, method: str) -> Entry | None:
+def _find_entry(board: Leaderboard, method: str) -> Entry | None:
     return next((entry for entry in board.entries if entry.source == "measured" and entry.method == method), None)
 
 
-def _standing(board: Leaderboard, own: Entry) -> StandingOut:
+def _describe_standing(board: Leaderboard, own: Entry) -> StandingOut:
     assert own.fingerprint is not None
     place = standing_of(board, own)
     return StandingOut(

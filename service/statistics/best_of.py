@@ -61,7 +61,7 @@ def best_of_each_number(trials: Sequence[Trial], direction: Direction) -> list[B
     Raises:
         ValueError: a value is NaN.
     """
-    ranked = _ranked(trials, direction)
+    ranked = _rank_trials(trials, direction)
     return [_best_of(ranked, k) for k in range(1, len(trials) + 1)]
 
 
@@ -81,24 +81,24 @@ def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
     return found
 
 
-def _ranked(trials: Sequence[Trial], direction: Direction) -> _Ranked:
+def _rank_trials(trials: Sequence[Trial], direction: Direction) -> _Ranked:
     trials = [Trial(None if valid is None else cut_number(valid), cut_number(test)) for valid, test in trials]
-    chosen_by = partial(_chosen_by, direction=direction)
+    chosen_by = partial(_rate_trial, direction=direction)
     equal = [[trial.test for trial in same] for _, same in groupby(sorted(trials, key=chosen_by), key=chosen_by)]
     return _Ranked([statistics.fmean(tests) for tests in equal], [len(tests) for tests in equal])
 
 
-def _chosen_by(trial: Trial, direction: Direction) -> float:
+def _rate_trial(trial: Trial, direction: Direction) -> float:
     return -math.inf if trial.valid is None else gain(trial.valid, direction)
 
 
 def _best_of(ranked: _Ranked, k: int) -> BestOf:
     weights = _weights(ranked, k)
     low, high = np.quantile(ranked.values, [0.05, 0.95], method="inverted_cdf", weights=weights)
-    return BestOf(_expected(ranked, weights), float(low), float(high))
+    return BestOf(_expect_value(ranked, weights), float(low), float(high))
 
 
-def _expected(ranked: _Ranked, weights: Sequence[float]) -> float:
+def _expect_value(ranked: _Ranked, weights: Sequence[float]) -> float:
     return math.fsum(weight * value for weight, value in zip(weights, ranked.values, strict=True))
 
 

@@ -185,18 +185,18 @@ def _tests(a: Floats, b: Floats, of_a: _Samples, of_b: _Samples) -> _Tests:
     paired = (common >= PAIRED_FROM) & (2 * common >= np.minimum(of_a.n, of_b.n))
     with np.errstate(invalid="ignore", divide="ignore"):
         if paired.all():
-            return _paired(a, b, common)
+            return _test_pairs(a, b, common)
         if not paired.any():
             return _welch(of_a, of_b)
         both = _Tests(*np.empty((4, len(paired))))
-        seed_by_seed = _paired(a[:, paired], b[:, paired], common[paired])
+        seed_by_seed = _test_pairs(a[:, paired], b[:, paired], common[paired])
         by_all = _welch(of_a.at(~paired), of_b.at(~paired))
         for whole, some, others in zip(both, seed_by_seed, by_all, strict=True):
             whole[paired], whole[~paired] = some, others
         return both
 
 
-def _paired(a: Floats, b: Floats, n: Counts) -> _Tests:
+def _test_pairs(a: Floats, b: Floats, n: Counts) -> _Tests:
     differences = _beyond_rounding(a, b)
     mean, variance = _moments(differences, n)
     error = np.where(_has_spread(differences), np.sqrt(variance / n), 0.0)

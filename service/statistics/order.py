@@ -55,7 +55,7 @@ def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> 
         compared: differences of these entries, pair by pair.
     """
     places = _ranks(keys)
-    p_holm = _adjusted(compared.p_value)
+    p_holm = _adjust_p_values(compared.p_value)
     better = compared.mean > 0 if direction == "maximize" else compared.mean < 0
     with np.errstate(invalid="ignore"):
         above = (p_holm <= SURE) & better & (places[:, None] < places)  # the score must agree: it has diverged seeds
@@ -81,7 +81,7 @@ def _ranks(keys: Sequence[Key | None]) -> NDArray[np.int_]:
     return np.array([1 + len(ordered) if key is None else first[key] for key in keys], dtype=int)
 
 
-def _adjusted(p_value: Floats) -> Floats:
+def _adjust_p_values(p_value: Floats) -> Floats:
     """Holm-adjusted p-values of all pairs, (N, N). A test counts once, though it is on both sides of the diagonal."""
     above_diagonal = np.triu(~np.isnan(p_value))
     adjusted = np.full_like(p_value, np.nan)

@@ -40,7 +40,7 @@ def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[flo
     check_times(time for own in times.values() for time in own.values() if time is not None)
     check_numbers(taus)
     tasks = sorted({task for own in times.values() for task in own})
-    of_method = {method: [_known(own.get(task)) for task in tasks] for method, own in times.items()}
+    of_method = {method: [_replace_none(own.get(task)) for task in tasks] for method, own in times.items()}
     least = [min(column) for column in zip(*of_method.values(), strict=True)]
     found = {}
     for method, own in of_method.items():
@@ -79,5 +79,5 @@ def _ratio(time: float, least: float) -> float:
     return time / least if least else math.inf
 
 
-def _known(time: float | None) -> float:
+def _replace_none(time: float | None) -> float:
     return math.inf if time is None else time

@@ -103,7 +103,7 @@ def _check(
 ) -> None:
     """Check a new sweep before its transaction, because nobody else can write to SQLite during the transaction."""
     with parts.db.snapshot() as session:
-        if submission.accepted_before(session, request_digest, idempotency_key) is None:
+        if submission.find_earlier_sweep(session, request_digest, idempotency_key) is None:
             expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
 
 

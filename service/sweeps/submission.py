@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from service.db import rows_of, utc_now
 from service.experiments.memory import tensors
 from service.experiments.submission import New, experiment_row, store
-from service.idempotency import stored_before
+from service.idempotency import find_earlier_row
 from service.ids import new_id
 from service.queue import Notification
 from service.sweeps.expansion import Cell
@@ -50,19 +50,19 @@ def submit(
     Raises:
         Conflict: the key was used with another request.
     """
-    known = accepted_before(session, request_digest, idempotency_key)
+    known = find_earlier_sweep(session, request_digest, idempotency_key)
     if known is not None:
         return Submitted(known.id, is_new=False)
     return _store(session, written, plans(session, written, cells), request_digest, idempotency_key)
 
 
-def accepted_before(session: Session, request_digest: str, idempotency_key: str | None) -> Sweep | None:
+def find_earlier_sweep(session: Session, request_digest: str, idempotency_key: str | None) -> Sweep | None:
     """Find the sweep that an earlier request with the same key has stored.
 
     Raises:
         Conflict: the key was used with another request.
     """
-    return stored_before(session, Sweep, idempotency_key, request_digest, "sweep")
+    return find_earlier_row(session, Sweep, idempotency_key, request_digest, "sweep")
 
 
 def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[CellPlan]:

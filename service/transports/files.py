@@ -45,7 +45,7 @@ class FilesChannel(filesystem.Channel):  # type: ignore[misc]
         for name in sorted(os.listdir(folder)):
             if name.partition(".")[2] != f"{queue}.msg":
                 continue
-            raw = _taken(folder / name)
+            raw = _take_message(folder / name)
             if raw is not None and is_readable(raw):
                 return loads(raw)
         raise Empty
@@ -59,7 +59,7 @@ def _new_name() -> str:
     return f"{time.monotonic_ns():020d}_{os.urandom(8).hex()}"
 
 
-def _taken(path: Path) -> bytes | None:
+def _take_message(path: Path) -> bytes | None:
     """Remove a message from the folder, and return its bytes. None if another process took it first, or if it is not a
     readable file.
     """

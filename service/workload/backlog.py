@@ -51,7 +51,7 @@ def backlogs(session: Session, heartbeat_seconds: float) -> list[Backlog]:
     """Read the backlog of each device that a spec may ask for."""
     counts = {(Line(queue, fused), state): count for queue, fused, state, count in session.execute(_COUNTS)}
     oldest: dict[str, datetime] = dict(session.execute(_OLDEST).all())
-    live = queries.live(session, heartbeat_seconds)
+    live = queries.read_workers_with_runs(session, heartbeat_seconds)
     workers = Counter(queue for worker, _ in live for queue in worker.queues.split(","))
     taken = {line for worker, _ in live for line in lines_of(worker.queues.split(","), fused=bool(worker.fused))}
     before: Counter[str] = Counter()

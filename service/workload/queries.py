@@ -11,7 +11,7 @@ from service.fleet.tables import Worker
 from service.queue import FUSED
 
 
-def live(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str | None]]:
+def read_workers_with_runs(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str | None]]:
     """Workers with a recent heartbeat, oldest first, each with the id of the run that it trains, if any."""
     held = and_(Run.worker_id == Worker.id, Run.state == "running")
     query = select(Worker, func.max(Run.id)).outerjoin(Run, held).group_by(Worker.id).order_by(Worker.id)
@@ -19,10 +19,10 @@ def live(session: Session, heartbeat_seconds: float) -> list[tuple[Worker, str |
     return [(worker, run_id) for worker, run_id in session.execute(query)]
 
 
-def idle(session: Session, heartbeat_seconds: float) -> dict[str, int]:
+def count_idle_workers(session: Session, heartbeat_seconds: float) -> dict[str, int]:
     """Count the live workers without a run, for each queue from which they take runs. Workers with fused kernels also
     count for the queue of runs that need such kernels.
     """
-    workers = [worker for worker, run_id in live(session, heartbeat_seconds) if run_id is None]
+    workers = [worker for worker, run_id in read_workers_with_runs(session, heartbeat_seconds) if run_id is None]
     listening = [(*worker.queues.split(","), *([FUSED] if worker.fused else [])) for worker in workers]
     return Counter(queue for queues in listening for queue in queues)

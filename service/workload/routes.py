@@ -24,7 +24,7 @@ def get_queue(parts: PartsDep) -> QueueList:
 def list_workers(parts: PartsDep) -> WorkerList:
     """Workers with a recent heartbeat."""
     with parts.db.snapshot() as session:
-        present = queries.live(session, parts.settings.heartbeat_seconds)
+        present = queries.read_workers_with_runs(session, parts.settings.heartbeat_seconds)
     return WorkerList(
         items=[
             WorkerOut(

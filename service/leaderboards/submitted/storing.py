@@ -11,7 +11,7 @@ from normcore.spec import TrainingSpec, changes, digest
 from service.db import one_at_a_time, utc_now
 from service.errors import NotFound
 from service.experiments import submission
-from service.idempotency import stored_before
+from service.idempotency import find_earlier_row
 from service.ids import new_id
 from service.leaderboards.submitted.reading import Submitted
 from service.leaderboards.submitted.tables import SubmittedResult
@@ -29,7 +29,7 @@ def store(
     Raises:
         Conflict: the key was used with another request.
     """
-    known = stored_before(session, SubmittedResult, idempotency_key, request_digest, "result")
+    known = find_earlier_row(session, SubmittedResult, idempotency_key, request_digest, "result")
     if known is not None:
         return known, False
     evidence, fingerprint = submitted.evidence.model_dump(mode="json"), submitted.spec.fingerprint()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from service.comparisons.figures import thinned
+from service.comparisons.figures import choose_points
 from service.comparisons.schemas import Curve
 from service.db import Database
 from tests.service.comparisons.test_routes import ACCURACIES, trained
@@ -97,10 +97,10 @@ def test_an_unknown_figure_is_not_found(client: TestClient, path: str) -> None:
 def test_curves_are_thinned_evenly_and_end_where_they_should() -> None:
     x = [float(k) for k in range(1000)]
     curve = Curve(x, x, x, [*x], [*x], [5] * 1000)
-    kept = thinned(curve)
+    kept = choose_points(curve)
     assert (len(kept), kept[0], kept[-1]) == (400, 0, 999)
     assert max(b - a for a, b in pairwise(kept)) <= 3
-    assert thinned(curve, end=9) == list(range(10))
+    assert choose_points(curve, end=9) == list(range(10))
 
 
 @pytest.fixture

@@ -36,12 +36,12 @@ def silent_for(db: Database, worker_id: str, seconds: float) -> None:
 
 def live(db: Database) -> list[str]:
     with db.snapshot() as session:
-        return [worker.id for worker, _ in workload.live(session, HEARTBEAT)]
+        return [worker.id for worker, _ in workload.read_workers_with_runs(session, HEARTBEAT)]
 
 
 def idle(db: Database) -> dict[str, int]:
     with db.snapshot() as session:
-        return workload.idle(session, HEARTBEAT)
+        return workload.count_idle_workers(session, HEARTBEAT)
 
 
 def test_a_worker_lives_from_its_first_heartbeat_until_it_leaves(db: Database) -> None:
