@@ -12,7 +12,7 @@ from normcore.spec import ExperimentSpec, TrainingSpec
 from normcore.target import Point, Time
 from service.artifacts import Artifacts
 from service.experiments.tables import Experiment, Measurement, Run
-from service.leaderboards.entry import Pooled, RunResult, spans_of, stored_pooled
+from service.leaderboards.entry import Pooled, RunResult, read_pooled, spans_of
 from service.leaderboards.tables import Entry
 
 
@@ -73,7 +73,7 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
     results, runs = [RunResult(**stored) for stored in entry.results], _runs(session, spec)
     metric = spec.task.metric().name
     return Trained(
-        pooled=stored_pooled(entry.pooled),
+        pooled=read_pooled(entry.pooled),
         runs={result.seed: result.run_id for result in results},
         values={result.seed: result.converged for result in results},
         times=spans_of(results),

@@ -40,7 +40,7 @@ from normcore.spec import ExperimentSpec, TrainingSpec, resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.artifacts import Artifacts
-from service.leaderboards.entry import stored_pooled
+from service.leaderboards.entry import read_pooled
 from service.leaderboards.tables import Entry
 from service.wording import listed
 
@@ -305,7 +305,7 @@ def _run_of(session: Session, task: str) -> str:
         .where(Entry.task == task, Entry.profile == "paper", Entry.problem == own_problem(task, "paper").id)
         .order_by(Entry.method, Entry.fingerprint)
     )
-    whole = [(e, stored_pooled(e.pooled)) for e in entries if all(field.startswith("norm.") for field in e.changes)]
+    whole = [(e, read_pooled(e.pooled)) for e in entries if all(field.startswith("norm.") for field in e.changes)]
     return "; ".join(
         f"{_named(entry)} {number(pooled.value.mean)} ({pooled.n_seeds} seed{'' if pooled.n_seeds == 1 else 's'})"
         for entry, pooled in whole

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from normcore.spec.metric import Direction
 from service.comparisons.schemas import Outcome
 from service.leaderboards.ranked_board import Row
-from service.leaderboards.ranking import ordered_by_value
+from service.leaderboards.ranking import order_by_value
 from service.statistics.order import Place, key_of
 
 
@@ -51,7 +51,7 @@ def outcomes(rows: Sequence[Row], baseline: Row, budget: int, direction: Directi
 def _order(rows: Sequence[Row], direction: Direction) -> _Order:
     names = [row.fingerprint for row in rows]
     keys = [key_of(row.pooled.score, direction) for row in rows]
-    found = ordered_by_value(keys, [row.results for row in rows], direction)
+    found = order_by_value(keys, [row.results for row in rows], direction)
     return _Order(
         dict(zip(names, found.places, strict=True)),
         {(own, other): float(found.p_holm[j, k]) for j, own in enumerate(names) for k, other in enumerate(names)},

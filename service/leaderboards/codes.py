@@ -85,8 +85,8 @@ def older_parts(entries: Iterable[Coded], present: Digests) -> dict[str, list[st
         for part, (tag, own) in (entry.parts or {}).items():
             if own is not None:
                 told.setdefault((part, str(tag)), []).append(own)
-    counts = {(part, tag): _counting(codes, present.get(part, {}).get(tag)) for (part, tag), codes in told.items()}
-    older = {entry.fingerprint: _older(entry.parts or {}, counts) for entry in in_order}
+    counts = {(part, tag): _choose_code(codes, present.get(part, {}).get(tag)) for (part, tag), codes in told.items()}
+    older = {entry.fingerprint: _find_older_parts(entry.parts or {}, counts) for entry in in_order}
     return {fingerprint: parts for fingerprint, parts in older.items() if parts}
 
 
@@ -95,7 +95,7 @@ def differing_parts(one: Parts | None, other: Parts | None) -> list[str]:
     return [part for part in PARTS if (one or {}).get(part) != (other or {}).get(part)]
 
 
-def told_older(entries: Sequence[Sequence[str]]) -> str:
+def describe_older(entries: Sequence[Sequence[str]]) -> str:
     """Number of entries of older code, in words.
 
     Args:
@@ -107,11 +107,11 @@ def told_older(entries: Sequence[Sequence[str]]) -> str:
     return f"{told} {be} set aside; submit {them} again."
 
 
-def _counting(codes: Sequence[str], present: str | None) -> str:
+def _choose_code(codes: Sequence[str], present: str | None) -> str:
     return present if present is not None and present in codes else codes[-1]
 
 
-def _older(own: Parts, counts: Mapping[tuple[str, str], str]) -> list[str]:
+def _find_older_parts(own: Parts, counts: Mapping[tuple[str, str], str]) -> list[str]:
     found = []
     for part in PARTS:
         tag, code = own.get(part, (None, None))

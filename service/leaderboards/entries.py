@@ -37,7 +37,7 @@ def add(session: Session, run_id: str) -> None:
     ``n_older``. The first run of newer code sets the other runs aside. If this process cannot read the spec, because
     options were edited since the process started, the entry is deleted and left to the scheduler.
     """
-    run, experiment = session.execute(_succeeded().where(Run.id == run_id)).one()
+    run, experiment = session.execute(_select_succeeded().where(Run.id == run_id)).one()
     try:
         _lock(session, experiment)
     except ValueError as error:
@@ -62,7 +62,7 @@ def add(session: Session, run_id: str) -> None:
 
 def refresh(session: Session, fingerprint: str) -> None:
     """Pool again all succeeded trainings of a fingerprint."""
-    of_fingerprint = _succeeded().where(Experiment.fingerprint == fingerprint).order_by(Run.finished_at, Run.id)
+    of_fingerprint = _select_succeeded().where(Experiment.fingerprint == fingerprint).order_by(Run.finished_at, Run.id)
     _lock(session, session.execute(of_fingerprint.limit(1)).one()[1])  # before runs are read: one may end meanwhile
     rows = session.execute(of_fingerprint).all()
     _store(session, rows[-1][1], present_of(rows))
@@ -132,7 +132,7 @@ def rows_of_codes(session: Session, fingerprints: Collection[str], *which: Colum
     Args:
         which: more conditions on the runs.
     """
-    runs = _succeeded().where(Experiment.fingerprint.in_(fingerprints), *which)
+    runs = _select_succeeded().where(Experiment.fingerprint.in_(fingerprints), *which)
     of_codes: dict[tuple[str, str | None], list[tuple[Run, Experiment]]] = {}
     for run, experiment in session.execute(runs.order_by(Run.finished_at, Run.id)).all():
         of_codes.setdefault((experiment.fingerprint, run.code), []).append((run, experiment))
@@ -165,7 +165,7 @@ def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> Evidence:
     return evidence
 
 
-def _succeeded() -> Select[Run, Experiment]:
+def _select_succeeded() -> Select[Run, Experiment]:
     rows = select(Run, Experiment).join(Experiment).where(Run.state == "succeeded")
     return rows.execution_options(populate_existing=True)  # an UPDATE of this transaction may have ended the run
 

@@ -266,7 +266,7 @@ def _times(seeds: Mapping[int, Run]) -> PooledTimes:
     return PooledTimes(found.median, found.reached, found.ci95, kaplan_meier(at, reached) if at else [])
 
 
-def stored_pooled(stored: Mapping[str, Any]) -> Pooled:
+def read_pooled(stored: Mapping[str, Any]) -> Pooled:
     """Read the statistics that were stored as JSON, which has no tuples."""
     named = {"value", "values", "diverged_ci95", "steps", "seconds"}
     return Pooled(

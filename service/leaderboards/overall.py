@@ -71,12 +71,12 @@ def overall_and_seeds(
     for task, default in defaults.items():
         for method in default.rows:
             times.setdefault(method, {})[task] = default.time(method, rank_by)
-    reached = {task: _least(times, task) for task in defaults}
+    reached = {task: _find_least_time(times, task) for task in defaults}
     ranked = [task for task, least in reached.items() if math.isfinite(least)]
     seeds: dict[str, int] = {}
     for task in ranked:
         for method, row in defaults[task].rows.items():
-            seeds[method] = min(_counted(row, rank_by), seeds.get(method, len(row.results)))
+            seeds[method] = min(_count_timed_seeds(row, rank_by), seeds.get(method, len(row.results)))
     found = schemas.Overall(
         profile=profile,
         rank_by=rank_by,
@@ -86,7 +86,7 @@ def overall_and_seeds(
             for task, default in defaults.items()
             if task in ranked
         ],
-        left_out=list(_left_out(profile, defaults, ranked)),
+        left_out=list(_list_left_out(profile, defaults, ranked)),
         methods=_methods(times, ranked),
         caution=CAUTION,
         flips=flips(times),
@@ -94,7 +94,7 @@ def overall_and_seeds(
     return found, seeds
 
 
-def _counted(row: Row, rank_by: TimeBy) -> int:
+def _count_timed_seeds(row: Row, rank_by: TimeBy) -> int:
     """Number of an entry's seeds that have a time. For seconds, only seeds that were alone on their machine count."""
     return sum(rank_by == "steps_to_target" or not result.contended for result in row.results)
 
@@ -121,7 +121,7 @@ def _defaults(session: Session, profile: ProfileName) -> dict[str, Default]:
     return defaults
 
 
-def _least(times: Times, task: str) -> float:
+def _find_least_time(times: Times, task: str) -> float:
     known = (own.get(task) for own in times.values())
     return min((time for time in known if time is not None), default=math.inf)
 
@@ -130,7 +130,7 @@ def _hardware(default: Default, rank_by: TimeBy) -> str | None:
     return default.hardware if rank_by == "seconds_to_target" else None
 
 
-def _left_out(
+def _list_left_out(
     profile: ProfileName, defaults: Mapping[str, Default], ranked: Sequence[str]
 ) -> Iterator[schemas.LeftOut]:
     for task, benchmark in BENCHMARKS.items():

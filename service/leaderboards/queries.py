@@ -23,14 +23,21 @@ from service.leaderboards.codes import (
     Digests,
     Parts,
     code_of,
+    describe_older,
     differing_parts,
     older_parts,
     present_parts,
-    told_older,
 )
-from service.leaderboards.entry import RunResult, stored_pooled
+from service.leaderboards.entry import RunResult, read_pooled
 from service.leaderboards.papers import published_entries
-from service.leaderboards.ranked_board import Older, Row, Rules, best_of_each_method, hardware_of_most_entries, ranked
+from service.leaderboards.ranked_board import (
+    Older,
+    Row,
+    Rules,
+    best_of_each_method,
+    hardware_of_most_entries,
+    rank_entries,
+)
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.submitted import queries as submitted
 from service.leaderboards.submitted.entries import submitted_entries
@@ -117,7 +124,7 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
     task, profile = asked.task, asked.profile
     metric, budget = BENCHMARKS[task].metric(), own_budget(task, profile)
     problems = _problems(session, task, profile)
-    chosen = _chosen(problems, asked.problem)
+    chosen = _choose_problem(problems, asked.problem)
     here = (task, profile, chosen.id)
     rows, aside = rows_of_board(session, *here) if as_of is None else _rows_as_of(session, *here, as_of)
     best = best_of_each_method(rows, metric, budget)
@@ -127,7 +134,7 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
     claims = submitted_entries(submitted.on_board(session, *here, as_of), measured, metric.name, budget)
     rules = Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget)
     older = [*aside, *_of_other_code(session, [*rows, *(older.row for older in aside)])] if asked.older else []
-    found = ranked(shown, [*claims, *papers], rules, older)
+    found = rank_entries(shown, [*claims, *papers], rules, older)
     for entry in found if asked.best else ():
         entry.best_of = best.get(entry.fingerprint or "", 1) if entry.source == "measured" else 1
     board = schemas.Leaderboard(
@@ -145,7 +152,7 @@ def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -
         baseline=asked.baseline,
         as_of=as_of,
         entries=found,
-        set_aside=_set_aside(aside),
+        set_aside=_describe_set_aside(aside),
     )
     board.verdict = verdict(board, measured)
     return board
@@ -166,7 +173,7 @@ class Rows(NamedTuple):
 def rows_of_board(session: Session, task: str, profile: str, problem: str) -> Rows:
     """All entries of a board before they are ranked."""
     present = PRESENT.digests()
-    return _divided(_rows(session, _on_board(task, profile, problem), present), present)
+    return _divide_rows(_rows(session, _on_board(task, profile, problem), present), present)
 
 
 def rows_of(session: Session, fingerprints: Collection[str]) -> dict[str, Row]:
@@ -180,7 +187,7 @@ def older_on_board(session: Session, task: str, profile: str, problem: str) -> d
     entry, present = tables.Entry, PRESENT.digests()
     columns = select(entry.fingerprint, entry.code, entry.n_older, entry.parts, entry.code_at)
     stored = [_Code(*row) for row in session.execute(columns.where(*_on_board(task, profile, problem)))]
-    undone = _undone(session, stored, present)
+    undone = _find_undone(session, stored, present)
     shown = [
         one._replace(parts=present_parts(one.parts, present)) if one.parts and one.fingerprint in undone else one
         for one in stored
@@ -198,7 +205,7 @@ class _Code(NamedTuple):
     code_at: datetime | None
 
 
-def _divided(rows: Sequence[Row], present: Digests) -> Rows:
+def _divide_rows(rows: Sequence[Row], present: Digests) -> Rows:
     older = older_parts(rows, present)
     return Rows(
         [row for row in rows if row.fingerprint not in older],
@@ -206,8 +213,8 @@ def _divided(rows: Sequence[Row], present: Digests) -> Rows:
     )
 
 
-def _set_aside(older: Sequence[Older]) -> schemas.SetAside | None:
-    return schemas.SetAside(len(older), told_older([one.parts for one in older])) if older else None
+def _describe_set_aside(older: Sequence[Older]) -> schemas.SetAside | None:
+    return schemas.SetAside(len(older), describe_older([one.parts for one in older])) if older else None
 
 
 def _on_board(task: str, profile: str, problem: str) -> list[ColumnElement[bool]]:
@@ -224,7 +231,7 @@ def _rows(session: Session, which: Sequence[ColumnElement[bool]], present: Diges
     entry = table_of(tables.Entry).c
     found = session.execute(select(*(entry[name] for name in READ)).where(*which).order_by(entry.fingerprint))
     rows = [_row(**dict(zip(READ, stored, strict=True))) for stored in found]
-    undone = _undone(session, rows, present)
+    undone = _find_undone(session, rows, present)
     if not undone:
         return rows
     pooled = entries.rows_of_codes(session, undone, Run.code.in_(undone.values()))
@@ -236,7 +243,7 @@ def _in_place_of(stored: Row, present: Row | None) -> Row:
     return replace(present, n_older=stored.n_runs + stored.n_older - present.n_runs) if present else stored
 
 
-def _undone(session: Session, rows: Sequence[Row | _Code], present: Digests) -> dict[str, str]:
+def _find_undone(session: Session, rows: Sequence[Row | _Code], present: Digests) -> dict[str, str]:
     """Find entries whose code was edited back to older code that they have runs of: the older code, by fingerprint."""
     wanted = {
         row.fingerprint: code
@@ -273,7 +280,7 @@ def seeds_of(session: Session, fingerprints: Collection[str]) -> dict[str, Seque
 
 def _row(**stored: Any) -> Row:
     stored["results"] = [RunResult(**result) for result in stored["results"]]
-    stored["pooled"] = stored_pooled(stored["pooled"])
+    stored["pooled"] = read_pooled(stored["pooled"])
     return Row(**stored)
 
 
@@ -287,7 +294,7 @@ def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment:
         .order_by(Experiment.fingerprint, Run.finished_at, Run.id)
     )
     of_fingerprints = groupby(((run, experiment) for run, experiment in found), key=lambda row: row[1].fingerprint)
-    return _divided([entries.row_of(list(rows)) for _, rows in of_fingerprints], present={})
+    return _divide_rows([entries.row_of(list(rows)) for _, rows in of_fingerprints], present={})
 
 
 def _problems(session: Session, task: str, profile: ProfileName) -> list[schemas.Problem]:
@@ -311,7 +318,7 @@ def shown_problem(task: str, profile: str, id: str, options: Mapping[str, Any]) 
     return schemas.Problem(id=id, title=named, options=dict(options), note=note(task, options))
 
 
-def _chosen(problems: Sequence[schemas.Problem], id: str | None) -> schemas.Problem:
+def _choose_problem(problems: Sequence[schemas.Problem], id: str | None) -> schemas.Problem:
     if id is None:
         return problems[0]
     for problem in problems:

@@ -12,8 +12,8 @@ from service.leaderboards.entry import MIXED, Pooled, PooledTimes, RunResult, on
 from service.leaderboards.ranking import (
     RankBy,
     key_of_time,
-    placed_by_time,
-    placed_by_value,
+    place_by_time,
+    place_by_value,
     tau_of_seconds,
     tau_of_steps,
 )
@@ -131,10 +131,10 @@ class _Scale(NamedTuple):
 
     def places(self, rows: Sequence[Row], keys: Sequence[Key | None]) -> Sequence[Place]:
         if self.rules.rank_by == "metric":
-            return placed_by_value(keys, [row.results for row in rows], self.rules.metric.direction)
+            return place_by_value(keys, [row.results for row in rows], self.rules.metric.direction)
         if self.rules.rank_by == "steps_to_target":
-            return placed_by_time(keys, [row.results for row in rows], "steps")
-        return placed_by_time(keys, [on(self.hardware, row.results) for row in rows], "seconds")
+            return place_by_time(keys, [row.results for row in rows], "steps")
+        return place_by_time(keys, [on(self.hardware, row.results) for row in rows], "seconds")
 
 
 def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
@@ -143,7 +143,9 @@ def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
     return _Scale(rules, hardware, tau_of_steps(within), tau_of_seconds([on(hardware, results) for results in within]))
 
 
-def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Sequence[Older] = ()) -> list[Entry]:
+def rank_entries(
+    rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Sequence[Older] = ()
+) -> list[Entry]:
     """All entries, best first. Entries from elsewhere, or over the budget, get the rank that they would have. Other
     ranks do not change.
 
@@ -174,10 +176,10 @@ def ranked(rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Se
         may_rank = key is not None and (rules.rank_over_budget or not entry.over_budget)
         entry.rank = rank_beside(key, keys) if may_rank else None
         entries.append((entry, key))
-    return [entry for entry, _ in sorted(entries, key=_sorted_by)]
+    return [entry for entry, _ in sorted(entries, key=_build_sort_key)]
 
 
-def _sorted_by(entry_and_key: tuple[Entry, Key | None]) -> tuple[Any, ...]:
+def _build_sort_key(entry_and_key: tuple[Entry, Key | None]) -> tuple[Any, ...]:
     """Sort key: by rank, and entries without a rank last. Within a rank the better entry comes first, and equal entries
     of one tie group stand together.
     """
@@ -206,7 +208,7 @@ def _speedups(rows: Sequence[Row], baselines: Mapping[str, Row], rules: Rules) -
     timed = [pair for pair in compared if _seconds_compare(*pair)]
     seconds = {row.fingerprint: steps[row.fingerprint] for _, row in timed}
     some = [(against, row) for against, row in timed if not (_all_timed(against) and _all_timed(row))]
-    of_some = speedups([_timed(*pair) for pair in some])
+    of_some = speedups([_pick_times(*pair) for pair in some])
     seconds |= {row.fingerprint: found for (_, row), found in zip(some, of_some, strict=True)}
     return {name: _speedup(found, seconds.get(name), rules) for name, found in steps.items()}
 
@@ -220,7 +222,7 @@ def _all_timed(row: Row) -> bool:
     return len(on(row.pooled.hardware, row.results)) == len(row.results)
 
 
-def _timed(against: Row, row: Row) -> tuple[Mapping[int, Time], Mapping[int, Time]]:
+def _pick_times(against: Row, row: Row) -> tuple[Mapping[int, Time], Mapping[int, Time]]:
     """Times of two entries by seed, only from runs with seconds that compare."""
     hardware = row.pooled.hardware
     return spans_of(on(hardware, against.results)), spans_of(on(hardware, row.results))

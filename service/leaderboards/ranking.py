@@ -13,20 +13,20 @@ TimeBy = Literal["steps_to_target", "seconds_to_target"]
 RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
 
 
-def placed_by_value(
+def place_by_value(
     keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction
 ) -> Sequence[Place]:
     """Places of entries by score. Their differences are tested on the values of the seeds that converged."""
-    return ordered_by_value(keys, results, direction).places
+    return order_by_value(keys, results, direction).places
 
 
-def ordered_by_value(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction) -> Board:
-    """Order of entries by score: places as in ``placed_by_value``, and the p-value and result for every two entries."""
+def order_by_value(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction) -> Board:
+    """Order of entries by score: places as in ``place_by_value``, and the p-value and result for every two entries."""
     values = [converged_values(own) for own in results]
     return board(keys, direction, pairs(values))
 
 
-def placed_by_time(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], by: TimeUnit) -> Sequence[Place]:
+def place_by_time(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], by: TimeUnit) -> Sequence[Place]:
     """Places of entries by time to the target. Their differences are tested on the times of the seeds."""
     return board(keys, "minimize", time_pairs([times_of(own, by) for own in results])).places
 

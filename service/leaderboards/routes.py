@@ -136,10 +136,10 @@ def get_leaderboard(
         if format != "json":
             return as_file(board_table(queries.leaderboard(session, asked, as_of)), format)
 
-        def made() -> bytes:
+        def make_board() -> bytes:
             return LEADERBOARD.dump_json(queries.leaderboard(session, asked, as_of))
 
         if as_of is not None:
-            return json_answer(made())
+            return json_answer(make_board())
         version = queries.version(session, task, profile)
-        return parts.answer_cache.respond(request, asked, version, made, media_type=JSON, headers=BY_ACCEPT)
+        return parts.answer_cache.respond(request, asked, version, make_board, media_type=JSON, headers=BY_ACCEPT)

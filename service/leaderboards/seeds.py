@@ -20,6 +20,6 @@ def are_too_few(n_seeds: int) -> bool:
     return n_seeds < FEWEST
 
 
-def counted(seeds: int) -> str:
+def describe_seed_count(seeds: int) -> str:
     """Number of seeds, out of the seeds that are needed, in words: 1 of 3 seeds."""
     return f"{seeds} of {wording.count(FEWEST, 'seed')}"

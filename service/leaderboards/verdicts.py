@@ -7,7 +7,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.leaderboards.entry import RunResult, converged_values, times_of
 from service.leaderboards.schemas import Entry, Leaderboard, Overall, Verdict
-from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, are_too_few, counted, that_count
+from service.leaderboards.seeds import FEWEST, NEEDED, TESTED, are_too_few, describe_seed_count, that_count
 from service.statistics.differences import pair
 from service.statistics.times import TimeUnit, time_pair
 from service.statistics.values import Limits
@@ -25,7 +25,7 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
     measured = [entry for entry in board.entries if entry.source == "measured"]
     ranked = [entry for entry in measured if entry.tie_group is not None]
     if not measured:
-        return _unmeasured(board)
+        return _judge_unmeasured(board)
     if not ranked:
         return _without_rank(measured)
     few = [entry for entry in ranked if entry.too_few_seeds]
@@ -34,7 +34,7 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
         return _too_few(board, ranked)
     found = _order(board, enough, sum(that_count(entry, board.rank_by) < TESTED for entry in few), seeds)
     found = _besides(board, found, few) if few else found
-    return replace(found, claim=begun(found.claim))
+    return replace(found, claim=begin_sentence(found.claim))
 
 
 def in_sentence(name: str) -> str:
@@ -42,19 +42,19 @@ def in_sentence(name: str) -> str:
     return f"{METHOD}{name}" if name.partition(" ")[0] == "none" else name
 
 
-def listed_entries(names: Sequence[str]) -> str:
+def list_entries(names: Sequence[str]) -> str:
     """List the names of entries in a sentence. Among other names ``none`` is clear, and stays as it is."""
-    return _named(names if len(names) > 1 else list(map(in_sentence, names)))
+    return _list_texts(names if len(names) > 1 else list(map(in_sentence, names)))
 
 
-def _named(texts: Sequence[str]) -> str:
+def _list_texts(texts: Sequence[str]) -> str:
     """List entries in a sentence: a few by their texts, and the number of the others."""
     if len(texts) <= MAX_NAMED + 1:
         return wording.listed(texts)
     return wording.listed([*texts[:MAX_NAMED], f"{len(texts) - MAX_NAMED} other entries"])
 
 
-def begun(sentence: str) -> str:
+def begin_sentence(sentence: str) -> str:
     """Begin a sentence with a capital letter if its first word is not the name of a method."""
     return f"{sentence[:1].upper()}{sentence[1:]}" if sentence.startswith(METHOD) else sentence
 
@@ -90,10 +90,10 @@ def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
 
 def _besides(board: Leaderboard, found: Verdict, few: Sequence[Entry]) -> Verdict:
     """Verdict on the entries with enough seeds, followed by the names of the entries with too few seeds."""
-    left_out = [f"{in_sentence(entry.name)} ({counted(that_count(entry, board.rank_by))})" for entry in few]
+    left_out = [f"{in_sentence(entry.name)} ({describe_seed_count(that_count(entry, board.rank_by))})" for entry in few]
     return Verdict(
         f"Of the entries with {FEWEST} seeds or more, {found.claim}",
-        f"{found.detail} Too few seeds to rank: {_named(left_out)}.",
+        f"{found.detail} Too few seeds to rank: {_list_texts(left_out)}.",
     )
 
 
@@ -104,13 +104,13 @@ def ties(board: Leaderboard) -> list[str]:
         if entry.tie_group is not None and not entry.too_few_seeds:
             groups.setdefault(entry.tie_group, []).append(entry)
     return [
-        f"{_named([entry.name for entry in group])}: no difference is shown"
+        f"{_list_texts([entry.name for entry in group])}: no difference is shown"
         for group in groups.values()
         if len(group) > 1
     ]
 
 
-def _unmeasured(board: Leaderboard) -> Verdict | None:
+def _judge_unmeasured(board: Leaderboard) -> Verdict | None:
     published = [entry for entry in board.entries if entry.source == "published" and entry.value is not None]
     if published:
         best = published[0]
@@ -132,10 +132,10 @@ def _without_rank(measured: Sequence[Entry]) -> Verdict:
 
 
 def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
-    names = listed_entries([entry.name for entry in tied])
+    names = list_entries([entry.name for entry in tied])
     ties = "ties" if len(tied) == 1 else "tie"
     return Verdict(
-        f"{in_sentence(first.name)} has the best {_ranked_by(board)}, and {names} {ties} with it:",
+        f"{in_sentence(first.name)} has the best {_name_ranking(board)}, and {names} {ties} with it:",
         f"{_worth(board, first)}, but the seeds show no difference.",
     )
 
@@ -143,7 +143,7 @@ def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
 def _may_lead(board: Leaderboard, first: Entry, others: int) -> Verdict:
     be = "is" if others == 1 else "are"
     return Verdict(
-        f"{in_sentence(first.name)} has the best {_ranked_by(board)}, and may not be first:",
+        f"{in_sentence(first.name)} has the best {_name_ranking(board)}, and may not be first:",
         f"{_worth(board, first)}, but {wording.count(others, 'entry', 'entries')} {be} not shown to be worse.",
     )
 
@@ -176,7 +176,7 @@ def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> st
     return f"{_worth(board, first)}; the next, {in_sentence(second.name)}: {_worth(board, second)}{sure}."
 
 
-def _ranked_by(board: Leaderboard) -> str:
+def _name_ranking(board: Leaderboard) -> str:
     if board.rank_by != "metric":
         return "time"
     ranked = [entry for entry in board.entries if entry.rank is not None]
@@ -222,7 +222,7 @@ def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | Non
     best = in_sentence(first.method)
     few = [one.method for one in overall.methods if are_too_few(seeds.get(one.method, FEWEST))]
     if few:
-        told = wording.listed([f"{in_sentence(method)} ({counted(seeds[method])})" for method in few])
+        told = wording.listed([f"{in_sentence(method)} ({describe_seed_count(seeds[method])})" for method in few])
         return Verdict(
             "Too few seeds to say who wins overall:", f"{told}. By what there is {best} has {worth}; {NEEDED}."
         )
@@ -230,7 +230,7 @@ def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | Non
     if equal:
         return Verdict(f"{wording.listed([first.method, *equal])} have the same area:", f"{worth}.")
     runner_up = f"; {in_sentence(others[0].method)} has {others[0].area:.3f}" if others else ""
-    claim = f"{begun(best)} is nearly the fastest most often:"
+    claim = f"{begin_sentence(best)} is nearly the fastest most often:"
     if len(overall.tasks) < FEWEST_TASKS:
         claim = f"Too few tasks to say who wins overall; {best} has the largest area:"
     return Verdict(claim, f"{worth}{runner_up}.")

@@ -8,7 +8,7 @@ from normcore.spec.metric import Metric
 from service.comparisons.schemas import ComparedEntry, Comparison, Outcome, Ratio
 from service.leaderboards.schemas import Verdict
 from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
-from service.leaderboards.verdicts import begun, in_sentence, listed_entries
+from service.leaderboards.verdicts import begin_sentence, in_sentence, list_entries
 from service.pages import formats
 from service.statistics.differences import pair
 from service.statistics.order import SURE
@@ -67,22 +67,22 @@ def _against_baseline(comparison: Comparison, named: Mapping[str, str]) -> str:
         return f"{'Both' if len(others) == 2 else f'All {formats.in_words(len(others))}'} beat {baseline};"
     parts = []
     if better:
-        parts.append(f"{listed_entries(better)} {_verb('beats', better)} {baseline}")
+        parts.append(f"{list_entries(better)} {_verb('beats', better)} {baseline}")
     if worse:
-        parts.append(f"{listed_entries(worse)} {_verb('does', worse)} worse than {baseline}")
+        parts.append(f"{list_entries(worse)} {_verb('does', worse)} worse than {baseline}")
     if open_ones:
-        parts.append(f"no difference between {listed_entries(open_ones)} and {baseline} is shown")
+        parts.append(f"no difference between {list_entries(open_ones)} and {baseline} is shown")
     if split:
-        told = f"between {listed_entries(split)} and {baseline} the seeds that converged differ"
+        told = f"between {list_entries(split)} and {baseline} the seeds that converged differ"
         parts.append(f"{told}, but the scores, in which diverged seeds count too, do not show it")
     if few and lost_baseline:
-        parts.append(f"{baseline} has no finite result to compare {listed_entries(few)} with")
+        parts.append(f"{baseline} has no finite result to compare {list_entries(few)} with")
     elif few:
-        parts.append(f"{listed_entries(few)} {_verb('has', few)} too few seeds beside {baseline} ({NEEDED})")
+        parts.append(f"{list_entries(few)} {_verb('has', few)} too few seeds beside {baseline} ({NEEDED})")
     if lost:
-        parts.append(f"{listed_entries(lost)} {_verb('has', lost)} no finite result")
+        parts.append(f"{list_entries(lost)} {_verb('has', lost)} no finite result")
     text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]};" if text.startswith(("no ", "between ")) else f"{begun(text)};"
+    return f"{text[:1].upper()}{text[1:]};" if text.startswith(("no ", "between ")) else f"{begin_sentence(text)};"
 
 
 def _is_split(entry: ComparedEntry) -> bool:
@@ -128,11 +128,11 @@ def _may_lead(first: ComparedEntry, beside: Sequence[ComparedEntry], named: Mapp
     tied = [named[entry.fingerprint] for entry in beside if entry.tie_group == first.tie_group]
     others = [named[entry.fingerprint] for entry in beside if entry.tie_group != first.tie_group]
     parts = [f"{in_sentence(named[first.fingerprint])} has the best score"]
-    parts.append(f"{listed_entries(tied)} {_verb('ties', tied)} with it" if tied else "may not be first")
+    parts.append(f"{list_entries(tied)} {_verb('ties', tied)} with it" if tied else "may not be first")
     told = ", and ".join(parts)
     if not others:
         return f"{told}."
-    return f"{told}{';' if tied else ':'} {listed_entries(others)} {_verb('is', others)} not shown to be worse."
+    return f"{told}{';' if tied else ':'} {list_entries(others)} {_verb('is', others)} not shown to be worse."
 
 
 def _leads(
@@ -170,13 +170,17 @@ def _diverged(comparison: Comparison, named: Mapping[str, str]) -> str:
 
 
 def _gaps(comparison: Comparison, named: Mapping[str, str]) -> str:
-    some = listed_entries([named[entry.fingerprint] for entry in comparison.entries if entry.gap])
+    some = list_entries([named[entry.fingerprint] for entry in comparison.entries if entry.gap])
     return f"Some seeds of {some} did not take off; no interval of the mean holds for such values" if some else ""
 
 
 def _over_budget(comparison: Comparison, named: Mapping[str, str]) -> str:
     over = [named[entry.fingerprint] for entry in comparison.entries if entry.over_budget]
-    return f"{begun(listed_entries(over))} {_verb('is', over)} over the board's budget, and not ranked" if over else ""
+    return (
+        f"{begin_sentence(list_entries(over))} {_verb('is', over)} over the board's budget, and not ranked"
+        if over
+        else ""
+    )
 
 
 def _by_the_clock(comparison: Comparison, named: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from service.catalogue import descriptions
 from service.http.dependencies import PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
-from service.leaderboards.seeds import NEEDED, counted
+from service.leaderboards.seeds import NEEDED, describe_seed_count
 from service.pages import formats
 from service.pages.method_ranks import busiest, rank_table
 from service.pages.options import options_of
@@ -67,7 +67,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         "claim": claim(card),
         "facts": facts(card),
         "standings": sorted(card.standings, key=lambda one: (one.task, one.profile)),
-        "counted": counted,
+        "describe_seed_count": describe_seed_count,
         "cells": {cell: _in_cell(found) for cell, found in card.cells.items()},
         "findings": list(findings(card)),
         "missing": [_to_measure(spec) for spec in card.missing],

@@ -15,7 +15,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service.http.answer_cache import AnswerCache
 from service.leaderboards import queries as leaderboards
 from service.leaderboards import tables
-from service.leaderboards.ranked_board import Row, Rules, ranked
+from service.leaderboards.ranked_board import Row, Rules, rank_entries
 from service.leaderboards.schemas import Entry
 from service.sweeps import findings
 from service.sweeps.schemas import BudgetFlip, BudgetPoint
@@ -74,7 +74,9 @@ def _results(session: Session, sweep_id: str, boards: Sequence[_Board]) -> Board
         of_board, older = leaderboards.rows_of_board(session, task, profile, problem)
         rows |= {row.fingerprint: row for row in of_board}
         rules = Rules(BENCHMARKS[task].metric(), own_budget(task, profile), "metric", "none", rank_over_budget=False)
-        found.entries |= {entry.fingerprint: entry for entry in ranked(of_board, [], rules, older) if entry.fingerprint}
+        found.entries |= {
+            entry.fingerprint: entry for entry in rank_entries(of_board, [], rules, older) if entry.fingerprint
+        }
     cells = session.scalars(
         select(SweepCell.fingerprint).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)
     ).all()

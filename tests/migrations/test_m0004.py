@@ -21,7 +21,7 @@ from service.db import Database
 from service.experiments import submission
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.entries import refresh_missing
-from service.leaderboards.entry import stored_pooled
+from service.leaderboards.entry import read_pooled
 from service.leaderboards.tables import Entry
 from service.processes.migrate import migrate
 from service.settings import Settings
@@ -246,7 +246,7 @@ def test_entries_are_pooled_again_from_the_runs(old: Database) -> None:
     found = entries(old)
     digits, text = (found.pop(resolve(WRITTEN[name]).fingerprint()) for name in ("digits", "text"))
     assert found == {}, "neither the stale one nor one of a spec that cannot be read"
-    pooled = stored_pooled(digits.pooled)
+    pooled = read_pooled(digits.pooled)
     assert pooled.value is not None
     assert (digits.n_runs, pooled.n_seeds, pooled.n_diverged) == (3, 3, 1)
     assert pooled.value.mean == pytest.approx(0.85)
@@ -261,7 +261,7 @@ def test_entries_are_pooled_again_from_the_runs(old: Database) -> None:
         (1, 0.9, {"accuracy": 0.9}, None),
         (2, None, {}, None),
     ]
-    assert stored_pooled(text.pooled).score == 3.5
+    assert read_pooled(text.pooled).score == 3.5
     assert text.changes == {"task.valid_chars": 1500, "task.test_chars": 1500}
 
 
@@ -336,7 +336,7 @@ def test_the_same_spec_submitted_again_joins_the_entry(old: Database) -> None:
     finished(old, claimed(old).lease, value=0.7)
     entry = entries(old)[again.fingerprint]
     assert entry.n_runs == 4
-    pooled = stored_pooled(entry.pooled)
+    pooled = read_pooled(entry.pooled)
     assert pooled.value is not None
     assert pooled.value.mean == pytest.approx(0.8)
     assert entry.experiments == [again.id, id_of("exp", "digits")]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from service.leaderboards.entry import RunResult, no_skill_of
 from service.leaderboards.schemas import Entry
-from service.leaderboards.submitted.queries import estimate_of, judged, value_of
+from service.leaderboards.submitted.queries import estimate_of, judge_result, value_of
 from service.leaderboards.submitted.schemas import Provenance
 from service.leaderboards.submitted.tables import SubmittedResult
 
@@ -32,7 +32,7 @@ def _entry(
         source="submitted",
         fingerprint=result.fingerprint,
         result_id=result.id,
-        state=judged(result, measured).verdict,
+        state=judge_result(result, measured).verdict,
         provenance=Provenance.of(result.provenance),
         budget=result.budget,
         over_budget=result.budget > budget,

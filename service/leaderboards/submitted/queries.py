@@ -31,7 +31,7 @@ def result(session: Session, result_id: str) -> schemas.ResultOut:
     found = session.execute(_with_entries().where(SubmittedResult.id == result_id)).one_or_none()
     if found is None:
         raise NotFound(f"no result {result_id!r}")
-    return _shown(*found)
+    return _describe_result(*found)
 
 
 def results(
@@ -57,7 +57,7 @@ def results(
         query = query.where(SubmittedResult.fingerprint.between(fingerprint, fingerprint + AFTER_HEX))
     if before is not None:
         query = query.where(SubmittedResult.id < before)
-    shown = (_shown(row, measured) for row, measured in session.execute(query))
+    shown = (_describe_result(row, measured) for row, measured in session.execute(query))
     return list(islice((one for one in shown if state is None or one.state == state), limit))
 
 
@@ -108,7 +108,7 @@ def version(session: Session, task: str, profile: str) -> tuple[int, int]:
     return n_results, n_withdrawn
 
 
-def judged(row: SubmittedResult, measured: Sequence[RunResult]) -> Agreement:
+def judge_result(row: SubmittedResult, measured: Sequence[RunResult]) -> Agreement:
     """Compare a submitted result with the measured runs of its fingerprint. Each seed counts as in a score."""
     direction, no_skill = BENCHMARKS[row.task].metric().direction, no_skill_of(measured)
     claimed = {seed: worth(value, direction, no_skill) for seed, value in seeds_of(row).items()}
@@ -142,8 +142,8 @@ def _limits(row: SubmittedResult) -> Limits:
     return Limits.of(BENCHMARKS[row.task].metric(), test_items(row.task, row.options))
 
 
-def _shown(row: SubmittedResult, measured: list[dict[str, Any]] | None) -> schemas.ResultOut:
-    found = judged(row, [RunResult(**stored) for stored in measured or ()])
+def _describe_result(row: SubmittedResult, measured: list[dict[str, Any]] | None) -> schemas.ResultOut:
+    found = judge_result(row, [RunResult(**stored) for stored in measured or ()])
     return schemas.ResultOut(
         id=row.id,
         fingerprint=row.fingerprint,

@@ -44,7 +44,7 @@ def read(written: Any) -> Submitted:
     """
     if not isinstance(written, Mapping):
         raise Invalid([SpecError((), AN_OBJECT, "type")])
-    errors = first_errors([name for name in written if name not in FIELDS], _unknown)
+    errors = first_errors([name for name in written if name not in FIELDS], _refuse_unknown)
     spec: ExperimentSpec | None = None
     evidence: Evidence | None = None
     try:
@@ -54,26 +54,26 @@ def read(written: Any) -> Submitted:
     try:
         evidence = Evidence.model_validate({name: written[name] for name in Evidence.model_fields if name in written})
     except ValidationError as refusal:
-        errors += first_errors(refusal.errors(include_url=False), _wrong)
+        errors += first_errors(refusal.errors(include_url=False), _convert_error)
     if spec is not None:
-        errors += _unranked(spec)
+        errors += _find_missing_board(spec)
     if evidence is not None:
-        errors += first_errors(list(_doubled(evidence)), lambda error: error)
+        errors += first_errors(list(_find_doubled_seeds(evidence)), lambda error: error)
         errors += _secrets(evidence.provenance)
     if isinstance(spec, TrainingSpec) and evidence is not None:
-        errors += first_errors(list(_impossible(spec, evidence)), lambda error: error)
+        errors += first_errors(list(_find_impossible_values(spec, evidence)), lambda error: error)
     if errors or evidence is None or not isinstance(spec, TrainingSpec):
         raise Invalid(errors)
     return Submitted(spec.model_copy(update={"seeds": [one.seed for one in evidence.values]}), evidence)
 
 
-def _unknown(name: Any) -> SpecError:
+def _refuse_unknown(name: Any) -> SpecError:
     close = "write each seed into values" if name == "seeds" else suggestion(name, FIELDS).strip()
     repair = close or f"choose from {', '.join(FIELDS)}"
     return SpecError((str(name),), f"unknown field; {repair}", "unknown_field")
 
 
-def _wrong(error: Any) -> SpecError:
+def _convert_error(error: Any) -> SpecError:
     """Convert an error of pydantic about the evidence, and add what to write instead."""
     if error["type"] == "extra_forbidden":
         part = Provenance if error["loc"][0] == "provenance" else SeedValue
@@ -126,7 +126,7 @@ def _seed_value(given: Any, seed: int) -> dict[str, Any]:
     return {"seed": seed, "value": next(itertools.compress(numbers, is_number), A_VALUE)}
 
 
-def _unranked(spec: ExperimentSpec) -> Iterator[SpecError]:
+def _find_missing_board(spec: ExperimentSpec) -> Iterator[SpecError]:
     """Errors of a spec for which there is no board."""
     if not isinstance(spec, TrainingSpec):
         wrong = f"{spec.task.name} is an analysis and has no board; choose a task that trains"
@@ -136,7 +136,7 @@ def _unranked(spec: ExperimentSpec) -> Iterator[SpecError]:
         yield SpecError(("task", "sha256"), wrong, "missing")
 
 
-def _doubled(evidence: Evidence) -> Iterator[SpecError]:
+def _find_doubled_seeds(evidence: Evidence) -> Iterator[SpecError]:
     seen: set[int] = set()
     for k, one in enumerate(evidence.values):
         if one.seed in seen:
@@ -151,7 +151,7 @@ def _secrets(provenance: Provenance) -> Iterator[SpecError]:
             yield SpecError(("provenance", name), wrong, "secret")
 
 
-def _impossible(spec: TrainingSpec, evidence: Evidence) -> Iterator[SpecError]:
+def _find_impossible_values(spec: TrainingSpec, evidence: Evidence) -> Iterator[SpecError]:
     metric = spec.task.metric()
     for k, one in enumerate(evidence.values):
         if not metric.can_be(one.value):

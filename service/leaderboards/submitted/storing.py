@@ -34,7 +34,7 @@ def store(
         return known, False
     evidence, fingerprint = submitted.evidence.model_dump(mode="json"), submitted.spec.fingerprint()
     one_at_a_time(session, fingerprint)
-    twin = _same(session, fingerprint, evidence)
+    twin = _find_same(session, fingerprint, evidence)
     if twin is not None:
         return twin, False
     row = SubmittedResult(
@@ -51,7 +51,7 @@ def store(
     return row, True
 
 
-def _same(session: Session, fingerprint: str, evidence: Mapping[str, Any]) -> SubmittedResult | None:
+def _find_same(session: Session, fingerprint: str, evidence: Mapping[str, Any]) -> SubmittedResult | None:
     """Find a result on a board with the same spec, values (in any order) and provenance."""
     row = SubmittedResult
     rows = session.scalars(

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments.tables import Run
 from service.leaderboards import entries
-from service.leaderboards.entry import Pooled, RunResult, stored_pooled
+from service.leaderboards.entry import Pooled, RunResult, read_pooled
 from service.leaderboards.tables import Entry
 from tests.service.leaderboards.boards import board, trained_by
 from tests.service.sample_runs import MAX_STEPS, claimed, failed, finished, measured, recorded, submitted, timing_of
@@ -26,7 +26,7 @@ def entry_of(db: Database, fingerprint: str) -> Entry:
 
 
 def pooled_of(entry: Entry) -> Pooled:
-    return stored_pooled(entry.pooled)
+    return read_pooled(entry.pooled)
 
 
 def test_an_entry_pools_all_succeeded_runs_of_its_fingerprint(db: Database) -> None:

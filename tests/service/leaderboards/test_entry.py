@@ -20,7 +20,7 @@ from service.leaderboards.entry import (
     hardware_of_most_seeds,
     kernel_of,
     pool,
-    stored_pooled,
+    read_pooled,
 )
 
 value = st.floats(0, 1)
@@ -233,7 +233,7 @@ def test_an_entry_without_runs_has_no_values() -> None:
 
 def test_a_pooled_entry_comes_back_from_its_stored_json() -> None:
     for got in (pooled(*(run(seed, 0.1 * seed, 10.0 + seed) for seed in range(7))), pooled(run(0, None, None))):
-        assert asdict(stored_pooled(json.loads(json.dumps(asdict(got))))) == asdict(got)
+        assert asdict(read_pooled(json.loads(json.dumps(asdict(got))))) == asdict(got)
 
 
 @pytest.mark.parametrize(
