@@ -167,7 +167,7 @@ def _run(experiment_id: str, seed: int, draw: random.Random) -> dict[str, Any]:
         "seconds": 15.0,
         "finished_at": utc_now(),
         "environment": {"host": "here", "cpu": "a processor", "threads": 1},
-        "timing": certificates.stored(SPENT, ALONE),
+        "timing": certificates.convert_timing(SPENT, ALONE),
         "result": asdict(result(value, steps)),
         "created_at": utc_now(),
     }

@@ -201,7 +201,7 @@ def _seconds_of_an_end(db: Database) -> float:
         claim = lifecycle.claim(session, queues=["auto"], worker_id="wrk_bench", lease_seconds=60, fused=False)
         assert claim is not None
         environment = {"host": "here", "cpu": "a processor", "threads": 1}
-        start = Start.of(environment).probed(leaderboard.PROBE)
+        start = Start.of(environment).add_probe(leaderboard.PROBE)
         begun = Started(0, 40, "reference", 1, environment)
         lifecycle.start(session, claim.lease, begun, device="cpu", resumed_from=None)
     began = perf_counter()

@@ -21,8 +21,8 @@ def finish(session: Session, lease: Lease, outcome: Outcome, result: Result, tim
     Raises:
         LeaseLost: the run belongs to another attempt, or has ended.
     """
-    certificate = certificates.certified(session, start, timing)
-    stored = certificates.stored(timing, certificate)
+    certificate = certificates.build_certificate(session, start, timing)
+    stored = certificates.convert_timing(timing, certificate)
     lifecycle.finish(session, lease, outcome, result, timing=stored, machine=certificate.machine)
     entries.add(session, lease.run_id)
 

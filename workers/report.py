@@ -143,7 +143,7 @@ class Report:
 
     def cancelled(self) -> None:
         """Write that the run was stopped because somebody asked to cancel it."""
-        self._close(lambda session: lifecycle.cancelled(session, self._lease))
+        self._close(lambda session: lifecycle.confirm_cancel(session, self._lease))
 
     def released(self, reason: str) -> Notification | None:
         """Give the run back to the queue, because this worker stops."""

@@ -110,7 +110,7 @@ class Training:
             case Stepped():
                 return self._stepped(event)
             case Probed(seconds):
-                self._begun = self._start_of_training.probed(seconds)
+                self._begun = self._start_of_training.add_probe(seconds)
             case Evaluating(step, seconds, phase):
                 self._worker.send(Progress(step, seconds, phase))
             case Measured():

@@ -20,7 +20,7 @@ def plan(parts: Parts, written: Any) -> schemas.PlanOut:
     Raises:
         Invalid: fields are wrong, or something that the spec asks for is missing.
     """
-    spec = validation.accepted(written, parts.settings.datasets_dir)
+    spec = validation.resolve_and_pin(written, parts.settings.datasets_dir)
     needed = footprint(spec)
     with parts.db.snapshot() as session:
         validation.check_at_hand(session, spec, needed, parts.settings.heartbeat_seconds)
@@ -37,10 +37,10 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
         Invalid: fields are wrong, or something that the spec asks for is missing.
         Conflict: the key was used with another spec.
     """
-    accepted = await run_in_threadpool(_accepted, parts, written)
-    experiment, is_new = await _stored(parts, accepted, idempotency_key)
+    accepted = await run_in_threadpool(_resolve_submission, parts, written)
+    experiment, is_new = await _store_experiment(parts, accepted, idempotency_key)
     if is_new:
-        device, needs_fused = accepted.spec.device, fused_kernels.needed_by(accepted.spec)
+        device, needs_fused = accepted.spec.device, fused_kernels.are_needed_by(accepted.spec)
         parts.notifier.notify(Notification.of(run.id, device, needs_fused=needs_fused) for run in experiment.runs)
     return experiment, is_new
 
@@ -53,13 +53,15 @@ class _Accepted(NamedTuple):
     request_digest: str
 
 
-def _accepted(parts: Parts, written: Any) -> _Accepted:
+def _resolve_submission(parts: Parts, written: Any) -> _Accepted:
     """Resolve a spec before its transaction, because nobody else can write to SQLite during the transaction."""
-    spec = validation.accepted(written, parts.settings.datasets_dir)
+    spec = validation.resolve_and_pin(written, parts.settings.datasets_dir)
     return _Accepted(spec, footprint(spec), digest(written))
 
 
-async def _stored(parts: Parts, accepted: _Accepted, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:
+async def _store_experiment(
+    parts: Parts, accepted: _Accepted, idempotency_key: str | None
+) -> tuple[schemas.ExperimentOut, bool]:
     """Check and store the experiment. If two requests use one new key at the same time, the later request gets the
     experiment of the earlier request.
     """

@@ -44,7 +44,7 @@ class Certificate:
     moved: bool
 
 
-def certified(session: Session, start: Start, timing: Timing) -> Certificate:
+def build_certificate(session: Session, start: Start, timing: Timing) -> Certificate:
     """Build the certificate of a run that has just ended."""
     found = statistics.certificate(start.probe, timing.probe, earlier_medians(session, start), timing.windows)
     return Certificate(
@@ -74,7 +74,7 @@ def earlier_medians(session: Session, start: Start) -> Sequence[float]:
     return [median for medians in found for median in medians]
 
 
-def stored(timing: Timing, certificate: Certificate) -> Mapping[str, object]:
+def convert_timing(timing: Timing, certificate: Certificate) -> Mapping[str, object]:
     """Seconds of a run as its row stores them: by purpose, and with their certificate."""
     return {**{part: getattr(timing, part) for part in PARTS}, "certificate": asdict(certificate)}
 

@@ -35,12 +35,12 @@ R = TypeVar("R", bound=HasCode)
 OF_CODE = (Run.id, Run.code, Run.code_at, Run.started_at, Run.created_at)
 
 
-def started(run: HasCode) -> datetime:
+def find_start(run: HasCode) -> datetime:
     """Start of the training that gave a run its result."""
     return run.code_at or run.started_at or run.created_at
 
 
-def counting(runs: Sequence[R], present: str | None) -> list[R]:
+def choose_counting_runs(runs: Sequence[R], present: str | None) -> list[R]:
     """Choose the succeeded runs of one spec that count: the runs of the present code if there are any. Otherwise the
     runs of the same code as the run that started last count.
 
@@ -49,20 +49,20 @@ def counting(runs: Sequence[R], present: str | None) -> list[R]:
     """
     if not runs:
         return []
-    newest = max(runs, key=lambda run: (started(run), run.id)).code
+    newest = max(runs, key=lambda run: (find_start(run), run.id)).code
     code = present if present is not None and any(run.code == present for run in runs) else newest
     return [run for run in runs if run.code == code]
 
 
-def measured_by(present: str, runs: Sequence[R]) -> list[R]:
+def choose_reusable_runs(present: str, runs: Sequence[R]) -> list[R]:
     """Choose the succeeded runs of one spec that need not be run again: the runs that count, unless their code differs
     from ``present``.
     """
-    return [run for run in counting(runs, present) if run.code in (present, None)]
+    return [run for run in choose_counting_runs(runs, present) if run.code in (present, None)]
 
 
-def measured(session: Session, spec: ExperimentSpec, fingerprint: str) -> list[Row[Any]]:
+def read_reusable_runs(session: Session, spec: ExperimentSpec, fingerprint: str) -> list[Row[Any]]:
     """Read the runs of a spec that need not be run again."""
     runs = select(Run.seed, *OF_CODE).join(Experiment)
     found = session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")).all()
-    return measured_by(present_code(spec), cast(Sequence[Row[Any]], found))
+    return choose_reusable_runs(present_code(spec), cast(Sequence[Row[Any]], found))

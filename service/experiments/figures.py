@@ -36,7 +36,7 @@ def curves_of(session: Session, run: RunOut) -> Figure:
     points = {name: [(x, y) for x, y, _ in series.points] for name, series in measured.series.items()}
     units = {name.rpartition(".")[2]: series.unit for name, series in measured.series.items() if series.unit}
     figure = curves(points, f"{run.id}, seed {run.seed}", measured.x, units, diverged=run.outcome == "diverged")
-    attempt, _ = queries.reached(session, Run.id == run.id).get(run.id, (run.attempt, 0))
+    attempt, _ = queries.read_last_steps(session, Run.id == run.id).get(run.id, (run.attempt, 0))
     for trace in figure["data"]:
         trace["meta"] = {"run": run.id, "series": trace["name"], "attempt": attempt}
     return figure
@@ -78,13 +78,13 @@ def _line(name: str, points: Sequence[Point], **meta: Any) -> SeedLine:
     return SeedLine(name, [step for step, *_ in kept], [float(f"{value:.5g}") for _, value, _ in kept], meta)
 
 
-def stored(artifacts: Artifacts, run: RunOut, name: str, theme: Theme) -> bytes:
+def read_stored_figure(artifacts: Artifacts, run: RunOut, name: str, theme: Theme) -> bytes:
     """Read a figure that was stored when the run succeeded, such as a figure that the task made of the selected model.
 
     Raises:
         NotFound: there is no figure of that name; the message lists the figures that exist.
     """
-    shown = files.shown(run, artifacts.list(run.id))
+    shown = files.choose_visible_artifacts(run, artifacts.list(run.id))
     found = shown.get(f"{FOLDER}{name}{SUFFIX}")
     if found is None:
         drawn = (file.removeprefix(FOLDER).removesuffix(SUFFIX) for file in shown if file.startswith(FOLDER))

@@ -12,7 +12,7 @@ from service.errors import NotFound
 from service.experiments.schemas import RunOut
 
 
-def shown(run: RunOut, stored: Iterable[Artifact]) -> dict[str, Artifact]:
+def choose_visible_artifacts(run: RunOut, stored: Iterable[Artifact]) -> dict[str, Artifact]:
     """Artifacts of a run that users may see, by the name that users see."""
     return {
         artifact.name if artifact.attempt == run.attempt else f"{artifact.attempt}.{artifact.name}": artifact
@@ -27,7 +27,7 @@ def find(run: RunOut, stored: Iterable[Artifact], name: str) -> Artifact:
     Raises:
         NotFound: the run has no such artifact.
     """
-    found = shown(run, stored).get(name)
+    found = choose_visible_artifacts(run, stored).get(name)
     if found is None:
         raise NotFound(f"run {run.id} has no artifact {name[:130]!r}")
     return found

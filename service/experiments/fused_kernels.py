@@ -9,7 +9,7 @@ from service.errors import Invalid
 from service.fleet import registration
 
 
-def needed_by(spec: ExperimentSpec) -> bool:
+def are_needed_by(spec: ExperimentSpec) -> bool:
     """Tell if only workers with fused kernels can train the runs of the spec."""
     return isinstance(spec, TrainingSpec) and spec.training.kernel == "fused"
 
@@ -21,7 +21,7 @@ def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> N
     Raises:
         Invalid: the spec needs fused kernels, and no live worker that takes its runs has them.
     """
-    if not needed_by(spec):
+    if not are_needed_by(spec):
         return
     fused = {worker.fused for worker in registration.list_live(session, spec.device, heartbeat_seconds)}
     if fused <= {False}:

@@ -51,6 +51,6 @@ class Start:
         """Combine this start with the start of an earlier attempt of the same run."""
         return replace(self, probe=earlier.probe, moved=earlier.moved or earlier.machine != self.machine)
 
-    def probed(self, seconds: Sequence[float]) -> "Start":
+    def add_probe(self, seconds: Sequence[float]) -> "Start":
         """Add a probe. The slower of two probes counts."""
         return replace(self, probe=max(filter(None, (self.probe, seconds)), key=median))

@@ -75,10 +75,10 @@ def _roomiest(rooms: list[Room], spec: ExperimentSpec, needed: Footprint | None)
     the room is of the device that the spec asks for.
     """
 
-    def left(room: Room) -> float:
+    def compute_left(room: Room) -> float:
         return math.inf if room.memory is None else room.memory - (needed.on(room.kind) if needed else 0)
 
-    return max(rooms, key=left, default=Room("cuda" if spec.device == "cuda" else "cpu", None))
+    return max(rooms, key=compute_left, default=Room("cuda" if spec.device == "cuda" else "cpu", None))
 
 
 def _refusal(spec: ExperimentSpec, needed: Footprint, room: Room) -> SpecError:
@@ -95,17 +95,19 @@ def _refusal(spec: ExperimentSpec, needed: Footprint, room: Room) -> SpecError:
     return SpecError(blamed.field, wrong, "memory")
 
 
-def fitting(session: Session, worker_id: str, lines: Iterable[Line]) -> dict[Line, ColumnElement[bool] | None]:
+def build_fit_conditions(
+    session: Session, worker_id: str, lines: Iterable[Line]
+) -> dict[Line, ColumnElement[bool] | None]:
     """Condition for each line that a worker may take a run: this worker gives the run enough memory, or no other worker
     of the line gives more. None if the worker may take all runs of the line.
     """
     workers = registration.list_registered(session)
     own = next((worker for worker in workers if worker.id == worker_id), None)
     others = [worker for worker in workers if worker.id != worker_id]
-    return {line: None if own is None else _fitting(own, others, line) for line in lines}
+    return {line: None if own is None else _build_fit_condition(own, others, line) for line in lines}
 
 
-def _fitting(own: Registered, others: Iterable[Registered], line: Line) -> ColumnElement[bool] | None:
+def _build_fit_condition(own: Registered, others: Iterable[Registered], line: Line) -> ColumnElement[bool] | None:
     if own.memory_bytes is None:
         return None
     taking = [worker for worker in others if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]

@@ -23,7 +23,7 @@ NEWEST = 50  # runs that an estimate is based on; earlier runs may be of older c
 def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> schemas.PlanOut:
     """Plan an experiment with ``spec``: its runs, their expected time and their memory."""
     fingerprint, code = spec.fingerprint(), code_of(spec)
-    measured = codes.measured(session, spec, fingerprint)
+    measured = codes.read_reusable_runs(session, spec, fingerprint)
     estimate, needed = Estimates(session).of(spec, fingerprint), footprint(spec)
     memory_bytes, worker_memory_bytes = memory.beside(session, spec, needed, heartbeat_seconds)
     return schemas.PlanOut(
@@ -36,7 +36,7 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
         total_seconds=None if estimate.seconds is None else round(estimate.seconds * len(spec.seeds), 3),
         total_seconds_range=_times(estimate.range, len(spec.seeds)),
         basis=estimate.basis,
-        queue_position=queue_position(session, Line(spec.device, fused_kernels.needed_by(spec)), spec.priority),
+        queue_position=queue_position(session, Line(spec.device, fused_kernels.are_needed_by(spec)), spec.priority),
         memory_bytes=memory_bytes,
         memory=None if needed is None else schemas.MemoryOut(**asdict(needed)),
         worker_memory_bytes=worker_memory_bytes,
@@ -92,7 +92,7 @@ class Estimates:
         """Estimate the seconds of one run from runs of the same spec, or else from runs of the same model on the same
         task.
         """
-        same, device = _of_one_device(_newest(self._session, spec, Experiment.fingerprint == fingerprint))
+        same, device = _of_one_device(_read_newest(self._session, spec, Experiment.fingerprint == fingerprint))
         if same:
             basis = f"measured: {_runs(same)} of this spec on {device}"
             return ExpectedTime.from_runs([_all_seconds(run) for run in same], basis)
@@ -109,12 +109,12 @@ class Estimates:
         key = digest([task.name, task.profile, spec.device, model])
         if key not in self._alike:
             of_task = (Experiment.task == task.name, Experiment.profile == task.profile, Run.step > 0)
-            newest = _newest(self._session, spec, *of_task)
+            newest = _read_newest(self._session, spec, *of_task)
             self._alike[key] = _of_one_device([run for run in newest if run.spec["model"] == model])
         return self._alike[key]
 
 
-def _newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequence[Row[Any]]:
+def _read_newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequence[Row[Any]]:
     query = (
         select(Run.device, Run.seconds, Run.timing, Run.step, Experiment.spec)
         .join(Experiment)

@@ -56,7 +56,9 @@ def _present_code(session: Session, experiment: Experiment) -> schemas.PresentCo
     if not runs:
         return schemas.UNKNOWN
     several = len({run.code for run in runs}) > 1
-    return schemas.PresentCode(True, codes.counting(runs, _now(experiment.spec) if several else None)[0].code)
+    return schemas.PresentCode(
+        True, codes.choose_counting_runs(runs, _now(experiment.spec) if several else None)[0].code
+    )
 
 
 def _now(spec: Mapping[str, Any]) -> str | None:
@@ -157,14 +159,14 @@ def runs_by_state(session: Session, states: Sequence[schemas.State] = get_args(s
     return dict(session.execute(select(Run.state, func.count()).where(Run.state.in_(states)).group_by(Run.state)).all())
 
 
-def reached(session: Session, runs: ColumnElement[bool]) -> dict[str, tuple[int, int]]:
+def read_last_steps(session: Session, runs: ColumnElement[bool]) -> dict[str, tuple[int, int]]:
     """Attempt and step of the last measurement of each run that has measured something."""
     newest = select(Measurement.run_id, func.max(Measurement.attempt), func.max(Measurement.step))
     rows = session.execute(newest.join(Run).where(runs).group_by(Measurement.run_id))
     return {run_id: (attempt, step) for run_id, attempt, step in rows}
 
 
-def being_cancelled(session: Session, experiment_id: str) -> bool:
+def is_being_cancelled(session: Session, experiment_id: str) -> bool:
     """Tell if the experiment has running runs that were asked to stop and have not stopped yet."""
     asked = exists().where(Run.experiment_id == experiment_id, Run.state == "running", Run.cancel_requested)
     return bool(session.scalar(select(asked)))
@@ -181,7 +183,7 @@ def measurements(
     """
     found = run(session, run_id)
     task = session.scalars(select(Experiment.task).where(Experiment.id == found.experiment_id)).one()
-    curves = {name: _curve(session, run_id, name) for name in sorted(set(series) or _measured(session, run_id))}
+    curves = {name: _curve(session, run_id, name) for name in sorted(set(series) or _list_series(session, run_id))}
     unmeasured = [name for name in series if not curves[name]]
     if unmeasured and found.state in ENDED:
         _check_measured(session, run_id, unmeasured)
@@ -201,7 +203,7 @@ def _check_measured(session: Session, run_id: str, unmeasured: Sequence[str]) ->
     Raises:
         Invalid: the run has measured something, but not these series.
     """
-    known = _measured(session, run_id)
+    known = _list_series(session, run_id)
     if known:
         raise Invalid(
             [
@@ -211,7 +213,7 @@ def _check_measured(session: Session, run_id: str, unmeasured: Sequence[str]) ->
         )
 
 
-def _measured(session: Session, run_id: str) -> Sequence[str]:
+def _list_series(session: Session, run_id: str) -> Sequence[str]:
     """Names of the series that a run has measured."""
     return session.scalars(select(Measurement.series).where(Measurement.run_id == run_id).distinct()).all()
 

@@ -27,7 +27,7 @@ def replay(session: Session, experiment_id: str) -> schemas.ReplayOut:
         experiment_id=experiment.id,
         fingerprint=experiment.fingerprint,
         spec=experiment.spec,
-        **_sorted(first),
+        **_group_fields(first),
         data=first.get("data", {}),
         runs=[
             schemas.ReplayRunOut(
@@ -36,7 +36,7 @@ def replay(session: Session, experiment_id: str) -> schemas.ReplayOut:
                 state=run.state,
                 device=run.device,
                 kernel=run.kernel,
-                **_sorted(run.environment or {}),
+                **_group_fields(run.environment or {}),
                 data=(run.environment or {}).get("data", {}),
             )
             for run in experiment.runs
@@ -44,7 +44,7 @@ def replay(session: Session, experiment_id: str) -> schemas.ReplayOut:
     )
 
 
-def _sorted(environment: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def _group_fields(environment: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Group the fields of an environment by what they describe. Fields that do not apply are left out."""
     kinds = {"code": CODE, "packages": PACKAGES, "plug_ins": PLUG_INS, "machine": MACHINE}
     found = {

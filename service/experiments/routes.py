@@ -179,7 +179,7 @@ def stream_experiment(
     with db.snapshot() as session:
         queries.experiment(session, experiment_id)
         runs = Run.experiment_id == experiment_id
-        chosen = stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter)
+        chosen = stream.Stream.resume(session, runs, last_event_id or last_event_id_parameter)
         return _events(request, db, chosen, session)
 
 
@@ -243,13 +243,13 @@ async def get_figure(
     run_id: parameters.RunId, name: parameters.FigureName, parts: PartsDep, theme: parameters.FigureTheme = "light"
 ) -> Response:
     """A figure of a run as Plotly JSON: `curves` at any time; figures of its task, once the run has succeeded."""
-    run, drawn = await run_in_threadpool(_drawn, parts.db, run_id, name, theme)
+    run, drawn = await run_in_threadpool(_draw_figure, parts.db, run_id, name, theme)
     if drawn is None:
-        drawn = await parts.store_threads.call(figures.stored, parts.artifacts, run, name, theme)
+        drawn = await parts.store_threads.call(figures.read_stored_figure, parts.artifacts, run, name, theme)
     return Response(drawn, media_type="application/json")
 
 
-def _drawn(db: Database, run_id: str, name: str, theme: Theme) -> tuple[schemas.RunOut, bytes | None]:
+def _draw_figure(db: Database, run_id: str, name: str, theme: Theme) -> tuple[schemas.RunOut, bytes | None]:
     """Read a run, and draw its figure if the figure is made from the database."""
     with db.snapshot() as session:
         run = queries.run(session, run_id)
@@ -269,7 +269,7 @@ def stream_run(
     with db.snapshot() as session:
         queries.run(session, run_id)
         runs = Run.id == run_id
-        chosen = stream.Stream.resumed(session, runs, last_event_id or last_event_id_parameter)
+        chosen = stream.Stream.resume(session, runs, last_event_id or last_event_id_parameter)
         return _events(request, db, chosen, session)
 
 
@@ -291,7 +291,7 @@ async def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.A
     return schemas.ArtifactList(
         items=[
             schemas.ArtifactOut(name=name, size=artifact.size, url=f"/v1/runs/{run_id}/artifacts/{name}")
-            for name, artifact in files.shown(run, stored).items()
+            for name, artifact in files.choose_visible_artifacts(run, stored).items()
         ]
     )
 

@@ -60,7 +60,7 @@ def seed_curves(session: Session, experiment: ExperimentOut) -> SeedCurves | Non
     )
     for run_id, step, value, seconds in rows:
         points[run_id].append(Point(step, value, seconds))
-    attempts = queries.reached(session, of_experiment(experiment.id))
+    attempts = queries.read_last_steps(session, of_experiment(experiment.id))
     seeds = [
         SeedCurve(run.id, run.seed, attempts.get(run.id, (run.attempt, 0))[0], points[run.id])
         for run in experiment.runs

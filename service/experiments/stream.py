@@ -60,11 +60,11 @@ def read_position(last_event_id: str | None, runs: int) -> list[Seen]:
         match = SEEN.fullmatch(text)
         if match is None or len(seen) > runs or (match[3] not in (None, "end") and int(match[3]) > MAX_STEPS):
             return [Seen()] * runs
-        seen += [_seen(match)] * int(match[4] or 1)
+        seen += [_parse_seen(match)] * int(match[4] or 1)
     return seen if len(seen) == runs else [Seen()] * runs
 
 
-def _seen(match: re.Match[str]) -> Seen:
+def _parse_seen(match: re.Match[str]) -> Seen:
     if match[1]:
         return Seen()
     return Seen(int(match[2]), MAX_STEPS, True) if match[3] == "end" else Seen(int(match[2]), int(match[3]))
@@ -81,7 +81,7 @@ def position_in_run(session: Session, run_id: str) -> str:
 
 
 def _position(session: Session, runs: ColumnElement[bool]) -> str:
-    reached = queries.reached(session, runs)
+    reached = queries.read_last_steps(session, runs)
     return write_position([_read(run, reached) for run in _states(session, runs)])
 
 
@@ -106,7 +106,7 @@ class Stream:
     shown: dict[str, Row[Any]] = field(default_factory=dict)
 
     @classmethod
-    def resumed(cls, session: Session, runs: ColumnElement[bool], last_event_id: str | None) -> "Stream":
+    def resume(cls, session: Session, runs: ColumnElement[bool], last_event_id: str | None) -> "Stream":
         """Build a stream that continues after the event with this id."""
         return cls(runs, read_position(last_event_id, len(_states(session, runs))))
 
@@ -161,7 +161,7 @@ class Stream:
         if run.state not in ENDED and self.shown.get(run.id) != run:
             self.shown[run.id] = run
             news.append(event("state", _run(session, run.id)))
-        steps = _measured_since(session, run, self.seen[place])
+        steps = _read_steps_since(session, run, self.seen[place])
         for attempt, step, seconds, values in steps:
             self.seen[place] = Seen(attempt, step)
             data = {"run_id": run.id, "attempt": attempt, "step": step, "seconds": seconds, "values": values}
@@ -190,7 +190,7 @@ def _run(session: Session, run_id: str) -> str:
 Step = tuple[int, int, float, dict[str, float]]
 
 
-def _measured_since(session: Session, run: Row[Any], seen: Seen) -> list[Step]:
+def _read_steps_since(session: Session, run: Row[Any], seen: Seen) -> list[Step]:
     if run.state == "queued" and run.attempt == 1:
         return []
     new = Measurement.step > seen.step

@@ -127,7 +127,7 @@ def columns_of(spec: ExperimentSpec) -> dict[str, Any]:
 
 
 def _queued_run(new: New, seed: int, turns: Turns) -> dict[str, Any]:
-    spec, needs_fused = new.spec, fused_kernels.needed_by(new.spec)
+    spec, needs_fused = new.spec, fused_kernels.are_needed_by(new.spec)
     return {
         "id": new_id("run"),
         "experiment_id": new.row["id"],

@@ -123,36 +123,36 @@ def _takers_and_turns(session: Session, line: Line, priority: int) -> tuple[Sequ
     """
     kinds = tuple(kind for kind, lines in TAKEN_BY.items() if line in lines)
     lines = tuple(sorted({competing for kind in kinds for competing in TAKEN_BY[kind]}))
-    found = session.connection().execute(_waiting(lines, kinds), {"priority": priority}).one()
+    found = session.connection().execute(_select_fronts(lines, kinds), {"priority": priority}).one()
     count = len(lines)
     live = [kind for kind, is_there in zip(kinds, found[2 * count :], strict=True) if is_there]
     return live or kinds, dict(zip(lines, zip(found[:count], found[count : 2 * count], strict=True), strict=True))
 
 
 @cache  # building the statement takes longer than executing it
-def _waiting(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
+def _select_fronts(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
     """Build a query with three groups of columns: for each line, the smallest turn at the bound ``priority``; for each
     line, the smallest turn of runs that fit every worker; for each kind, whether such a worker is registered.
     """
     return select(
-        *(_waiting_in(line).with_only_columns(Run.turn).limit(1).scalar_subquery() for line in lines),
-        *(_fitting_all(line) for line in lines),
+        *(_select_turns(line).with_only_columns(Run.turn).limit(1).scalar_subquery() for line in lines),
+        *(_select_fitting_turn(line) for line in lines),
         *(registration.any_on(kind.device, fused=kind.fused) for kind in kinds),
     )
 
 
-def _waiting_in(line: Line) -> Select[int, int | None]:
+def _select_turns(line: Line) -> Select[int, int | None]:
     """Query for the turns of the ready runs of a line at the bound ``priority``, and for their memory."""
     at_priority = Run.priority == bindparam("priority")
     of_line = select(Run.turn, Run.memory_bytes).where(*line.ready, at_priority, Run.turn > AT_ONCE)
     return of_line.order_by(Run.turn)
 
 
-def _fitting_all(line: Line) -> ColumnElement[int | None]:
+def _select_fitting_turn(line: Line) -> ColumnElement[int | None]:
     """Query for the smallest turn of the runs of a line that fit every worker. If no worker says how much memory it
     gives, the result is null, and the database looks at no run."""
     least = registration.least_tensors()
-    front = _waiting_in(line).limit(LOOKED_AT).subquery()
+    front = _select_turns(line).limit(LOOKED_AT).subquery()
     fits = or_(front.c.memory_bytes.is_(None), front.c.memory_bytes <= least)
     first = select(front.c.turn).where(fits).limit(1).scalar_subquery()
     return case((least.is_not(None), first))

@@ -16,7 +16,7 @@ from service.experiments import fused_kernels, memory, trained_run
 _FILES = "normbench files of options"  # key in a session's own data, so that a session looks at a file once
 
 
-def accepted(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
+def resolve_and_pin(body: Any, datasets_dir: Path | None) -> ExperimentSpec:
     """Resolve a spec, and tie it to the checksums of its data.
 
     Raises:
@@ -40,7 +40,7 @@ def loaded_options() -> LoadedOptions:
     return LoadedOptions()
 
 
-def _edited(file: str) -> str:
+def _describe_edit(file: str) -> str:
     return f"{file} was edited after this service started; restart the service to load the new options and defaults"
 
 
@@ -56,7 +56,7 @@ def check_at_hand(session: Session, spec: ExperimentSpec, needed: Footprint | No
     """
     edited = loaded_options().find_edited(spec, session.info.setdefault(_FILES, {}))
     if edited:
-        raise Invalid([SpecError((part,), _edited(file), "options_edited") for part, file in edited.items()])
+        raise Invalid([SpecError((part,), _describe_edit(file), "options_edited") for part, file in edited.items()])
     trained_run.check(session, spec)
     fused_kernels.check(session, spec, heartbeat_seconds)
     memory.check(session, spec, needed, heartbeat_seconds)

@@ -46,7 +46,7 @@ def add(session: Session, run_id: str) -> None:
         return
     columns = (Entry.code, Entry.code_at, Entry.n_runs, Entry.n_older, Entry.results, Entry.conflicting_seeds)
     known = session.execute(select(*columns).where(Entry.fingerprint == experiment.fingerprint)).one()
-    started = codes.started(run)
+    started = codes.find_start(run)
     is_newer = known.code_at is None or started >= known.code_at
     if known.n_runs == 0 or (run.code != known.code and is_newer):
         refresh(session, experiment.fingerprint)
@@ -90,10 +90,10 @@ def present_of(rows: Sequence[tuple[Run, Experiment]]) -> Present:
     Args:
         rows: all succeeded runs of one fingerprint, in the order in which they ended.
     """
-    runs = codes.counting([run for run, _ in rows], present=None)
+    runs = codes.choose_counting_runs([run for run, _ in rows], present=None)
     of_code = [row for row in rows if row[0].code == runs[0].code]
-    newest = max(runs, key=codes.started)
-    return Present(newest, codes.started(newest), evidence_of(of_code), len(rows) - len(of_code))
+    newest = max(runs, key=codes.find_start)
+    return Present(newest, codes.find_start(newest), evidence_of(of_code), len(rows) - len(of_code))
 
 
 def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:

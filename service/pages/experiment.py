@@ -62,7 +62,7 @@ def get_experiment(request: Request, experiment_id: parameters.ExperimentId, par
     with parts.db.snapshot() as session:
         experiment = queries.experiment(session, experiment_id)
         position = stream.position_in_experiment(session, experiment_id)
-        cancelling = queries.being_cancelled(session, experiment_id)
+        cancelling = queries.is_being_cancelled(session, experiment_id)
         backlog = backlog_of(session, parts, experiment.spec["device"]) if experiment.state == "queued" else None
         version = (position, cancelling, backlog, [_version(run) for run in experiment.runs])
         return kept(

@@ -73,7 +73,7 @@ def _shown(request: Request, parts: Parts, run_id: str, listed: Sequence[Artifac
 
 
 def _files(run: RunOut, listed: Sequence[Artifact]) -> list[File]:
-    found = files.shown(run, listed)
+    found = files.choose_visible_artifacts(run, listed)
     return [File(name, file.size, f"/v1/runs/{run.id}/artifacts/{name}") for name, file in sorted(found.items())]
 
 

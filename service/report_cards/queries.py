@@ -86,7 +86,7 @@ class _Search:
         of_spec = Experiment.fingerprint == spec.fingerprint()
         runs = select(Run).join(Experiment).where(of_spec).order_by(Run.id.desc())
         succeeded = self.session.scalars(runs.where(Run.state == "succeeded")).all()
-        for run in codes.measured_by(present_code(spec), succeeded):
+        for run in codes.choose_reusable_runs(present_code(spec), succeeded):
             return _describe_run(run)
         waiting = self.session.scalars(runs.where(Run.state.in_(WAITING)).limit(1)).one_or_none()
         if waiting is None:

@@ -22,7 +22,7 @@ from service.leaderboards.queries import rows_of
 from service.leaderboards.ranked_board import Row
 from service.queue import Notification
 from service.statistics.anytime import undecided
-from service.sweeps.reuse import measured
+from service.sweeps.reuse import find_earlier_runs
 from service.sweeps.spec import MAX_SEEDS, OF_ALL_CELLS
 from service.sweeps.submission import notification
 from service.sweeps.tables import Sweep, SweepCell
@@ -56,7 +56,7 @@ def _advance(session: Session, sweep: Sweep) -> list[Notification]:
 
 
 def _next_seeds(session: Session, sweep: Sweep, cells: Cells) -> list[Notification]:
-    while wanting := _wanting(session, cells):
+    while wanting := _choose_cells(session, cells):
         runs = _add_seed(session, sweep, wanting)
         if runs:
             return runs
@@ -71,7 +71,7 @@ def _complete(session: Session, sweep: Sweep) -> Cells:
     return session.scalars(cells.order_by(SweepCell.number)).all()
 
 
-def _wanting(session: Session, cells: Cells) -> Cells:
+def _choose_cells(session: Session, cells: Cells) -> Cells:
     """Cells that need another seed: their order is open, and they may have more seeds."""
     values = _values(session, cells)
     return [cell for k in undecided(values) if len((cell := cells[k]).seeds) < MAX_SEEDS]
@@ -97,7 +97,7 @@ def _add_seed(session: Session, sweep: Sweep, cells: Cells) -> list[Notification
     """Give each of these cells its next seed. An earlier run of the seed is reused; else a new run is stored."""
     specs = {cell.fingerprint: _spec(session, sweep, cell) for cell in cells}
     seeds = {spec.seeds[0] for spec in specs.values()}
-    known = measured(session, specs, seeds) if sweep.posted["reuse"] else {}
+    known = find_earlier_runs(session, specs, seeds) if sweep.posted["reuse"] else {}
     new = []
     for cell in cells:
         spec = specs[cell.fingerprint]

@@ -31,7 +31,7 @@ def where_the_spec_is(body: Mapping[str, Any]) -> str:
     return f"put {' and '.join(fields)} below spec; write {line(OF_A_SWEEP, fields)}"
 
 
-def nested(body: Mapping[str, Any], axis: str, name: str) -> str | None:
+def advise_dotted_names(body: Mapping[str, Any], axis: str, name: str) -> str | None:
     """Write advice for objects in the grid, or in the random fields, that stand for a part of the spec: the dotted
     names. None if ``name`` is a field."""
     values = mapping(body[axis]).get(name)

@@ -16,7 +16,7 @@ def cancel(session: Session, sweep_id: str) -> None:
     Raises:
         NotFound: no such sweep.
     """
-    _known(session, sweep_id)
+    _read_sweep(session, sweep_id)
     session.execute(update(Sweep).where(Sweep.id == sweep_id).values(is_settled=True))
     lifecycle.cancel_all(session, of_sweep(sweep_id))
 
@@ -27,12 +27,12 @@ def retry(session: Session, sweep_id: str) -> list[Notification]:
     Raises:
         NotFound: no such sweep.
     """
-    is_adaptive: bool = _known(session, sweep_id).posted["adaptive"]
+    is_adaptive: bool = _read_sweep(session, sweep_id).posted["adaptive"]
     session.execute(update(Sweep).where(Sweep.id == sweep_id).values(is_settled=not is_adaptive))
     return lifecycle.retry_all(session, of_sweep(sweep_id))
 
 
-def _known(session: Session, sweep_id: str) -> Sweep:
+def _read_sweep(session: Session, sweep_id: str) -> Sweep:
     """Read a sweep.
 
     Raises:

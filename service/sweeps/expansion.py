@@ -45,7 +45,7 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
     found, refused = list[Cell](), list[Refused]()
     for values in all_values:
         try:
-            spec = validation.accepted(spec_of(written, values), datasets_dir)
+            spec = validation.resolve_and_pin(spec_of(written, values), datasets_dir)
             found.append(Cell(values, spec, spec.fingerprint(), footprint(spec)))
         except Invalid as refusal:
             refused.append(Refused(values, refusal.errors))
@@ -71,7 +71,7 @@ def name_of(values: Values) -> str:
     return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…"
 
 
-def _named(error: SpecError, written: WrittenSweep, values: Values) -> SpecError:
+def _name_cell(error: SpecError, written: WrittenSweep, values: Values) -> SpecError:
     """Convert an error of a cell's spec to an error of the sweep: it names the cell, and where in the sweep the value
     comes from.
     """
@@ -96,7 +96,7 @@ def _draws(written: WrittenSweep) -> list[Values]:
         Invalid: there are fewer different draws than wanted.
     """
     wanted = written.samples or 0
-    choices = {path: _numbered(of.choice) for path, of in written.random.items() if of.choice is not None}
+    choices = {path: _number_values(of.choice) for path, of in written.random.items() if of.choice is not None}
     if len(choices) == len(written.random):
         _check_enough(math.prod(len(set(numbers.values())) for numbers in choices.values()), wanted)
     sources = {path: random.Random(f"{written.sampler_seed} {path}") for path in written.random}
@@ -117,7 +117,7 @@ def _check_enough(found: int, wanted: int) -> None:
         raise Invalid([SpecError(("samples",), wrong, "too_many")])
 
 
-def _numbered(choice: Sequence[Any]) -> Mapping[int, int]:
+def _number_values(choice: Sequence[Any]) -> Mapping[int, int]:
     """Number the values of a choice, by ``id``; equal values have the same number. Numbers are compared instead of
     values, because values may be long, and are drawn often.
     """
@@ -155,7 +155,7 @@ def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cel
     of_all = set.intersection(*(set(cell.errors) for cell in refused)) if len(refused) == tried else set()
     errors = [SpecError(_loc(e, written), e.msg, e.type) for e in refused[0].errors if e in of_all]
     others = [Refused(cell.values, [e for e in cell.errors if e not in of_all]) for cell in refused]
-    errors += [_named(error, written, cell.values) for cell in others for error in cell.errors]
+    errors += [_name_cell(error, written, cell.values) for cell in others for error in cell.errors]
     if tried < n_cells:
         errors.append(SpecError((), f"too many errors; {n_cells - tried:,} cells were not checked", "more"))
     return errors

@@ -28,8 +28,8 @@ def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> sche
         most_runs=written.most_runs,
         reused_runs=sum(len(plan.reused) for plan in planned),
         total_seconds=_total(of_cells),
-        basis=_listed(list(bases)),
-        queue_position=queue_position(session, Line(first.device, fused_kernels.needed_by(first)), first.priority),
+        basis=_join_bases(list(bases)),
+        queue_position=queue_position(session, Line(first.device, fused_kernels.are_needed_by(first)), first.priority),
         cells=[
             schemas.PlannedCell(
                 dict(plan.cell.values), plan.cell.fingerprint, list(plan.seeds), expected[plan.cell.fingerprint].seconds
@@ -45,6 +45,6 @@ def _total(of_cells: Sequence[tuple[float | None, int]]) -> float | None:
     return round(sum(known), 3) if len(known) == len(of_cells) else None
 
 
-def _listed(bases: Sequence[str]) -> str | None:
+def _join_bases(bases: Sequence[str]) -> str | None:
     more = [f"{len(bases) - MAX_BASES:,} more"] if len(bases) > MAX_BASES else []
     return "; ".join([*bases[:MAX_BASES], *more]) or None

@@ -65,7 +65,7 @@ def sweeps(session: Session, *, before: str | None, limit: int) -> list[schemas.
 def _summaries(session: Session, found: Sequence[Sweep]) -> list[dict[str, Any]]:
     """Summary of each sweep, as lists show it."""
     ids = [one.id for one in found]
-    standing, tasks = _standing(session, ids), _tasks(session, ids)
+    standing, tasks = _read_standings(session, ids), _tasks(session, ids)
     return [_summary(one, standing.get(one.id, _Standing())) | {"tasks": tasks.get(one.id, [])} for one in found]
 
 
@@ -113,7 +113,7 @@ class _Standing:
             self.longest = max(self.longest, row.longest or 0.0)
 
 
-def _standing(session: Session, sweep_ids: Sequence[str]) -> dict[str, _Standing]:
+def _read_standings(session: Session, sweep_ids: Sequence[str]) -> dict[str, _Standing]:
     left = Run.max_steps - Run.step
     rows = session.execute(
         select(

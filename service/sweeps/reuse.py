@@ -28,7 +28,7 @@ class EarlierRun(NamedTuple):
     experiment_id: str
 
 
-def measured(
+def find_earlier_runs(
     session: Session, specs: Mapping[str, ExperimentSpec], seeds: Collection[int]
 ) -> dict[tuple[str, int], EarlierRun]:
     """Find earlier runs that a sweep can reuse, by fingerprint and seed. Of several runs the first is taken.
@@ -51,7 +51,7 @@ def measured(
     found: dict[tuple[str, int], EarlierRun] = {}
     for fingerprint, of_spec in of_specs.items():
         spec = specs[fingerprint]
-        for run in codes.measured_by(present_code(spec), of_spec):
+        for run in codes.choose_reusable_runs(present_code(spec), of_spec):
             kind = (run.device or "").partition(":")[0]
             if (
                 run.seed in seeds

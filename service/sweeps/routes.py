@@ -72,21 +72,21 @@ async def submit_sweep(
 ) -> Response:
     """Submit a sweep: a spec, and values for some of its fields. Every combination of the grid's values with every draw
     is an experiment. All experiments are stored, or none."""
-    written, cells, request_digest = await in_reader(_expanded, body, parts.settings.datasets_dir)
+    written, cells, request_digest = await in_reader(_expand_sweep, body, parts.settings.datasets_dir)
     if dry_run:
         return await in_reader(_plan, parts, written, cells)
     await in_reader(_check, parts, written, cells, request_digest, idempotency_key)
     submitted = await _submit(parts, written, cells, request_digest, idempotency_key)
     parts.notifier.notify(submitted.notifications)
     return Response(
-        await run_in_threadpool(_shown, parts, submitted.sweep_id),
+        await run_in_threadpool(_dump_sweep, parts, submitted.sweep_id),
         status.HTTP_201_CREATED if submitted.is_new else status.HTTP_200_OK,
         {"Location": f"/v1/sweeps/{submitted.sweep_id}"},
         media_type=JSON,
     )
 
 
-def _expanded(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[Cell], str]:
+def _expand_sweep(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[Cell], str]:
     """Read the sweep, make its cells, and compute the digest of the request."""
     written = read(body)
     return written, expansion.cells(written, datasets_dir), digest(body)
@@ -183,7 +183,7 @@ def cancel_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
     """Cancel a sweep: queued runs stop at once, running ones within seconds. Runs that have ended do not change."""
     with parts.db.transaction() as session:
         api.cancel(session, sweep_id)
-    return Response(_shown(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
+    return Response(_dump_sweep(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
 
 
 @router.post(
@@ -197,9 +197,9 @@ def retry_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
     with parts.db.transaction() as session:
         notifications = api.retry(session, sweep_id)
     parts.notifier.notify(notifications)
-    return Response(_shown(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
+    return Response(_dump_sweep(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
 
 
-def _shown(parts: Parts, sweep_id: str) -> bytes:
+def _dump_sweep(parts: Parts, sweep_id: str) -> bytes:
     with parts.db.snapshot() as session:
         return schemas.SWEEP.dump_json(queries.sweep(session, parts.answer_cache, sweep_id))

@@ -120,7 +120,7 @@ def _error_of_axis(error: Any, loc: tuple[Any, ...], body: Any) -> SpecError:
         return SpecError(loc, f"{message(error)}{example}", kind)
     if not isinstance(loc[1], str) or loc[1] not in body[axis]:  # pydantic writes null as None
         return SpecError(loc[:2], NO_FIELD, "key")
-    nested = advice.nested(body, axis, loc[1])
+    nested = advice.advise_dotted_names(body, axis, loc[1])
     if nested is not None:
         return SpecError(loc[:2], nested, "dotted_name")
     if kind in ("model_type", "model_attributes_type"):

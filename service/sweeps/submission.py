@@ -13,7 +13,7 @@ from service.idempotency import find_earlier_row
 from service.ids import new_id
 from service.queue import Notification
 from service.sweeps.expansion import Cell
-from service.sweeps.reuse import EarlierRun, measured
+from service.sweeps.reuse import EarlierRun, find_earlier_runs
 from service.sweeps.spec import WrittenSweep
 from service.sweeps.tables import Sweep, SweepCell
 
@@ -68,7 +68,7 @@ def find_earlier_sweep(session: Session, request_digest: str, idempotency_key: s
 def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[CellPlan]:
     """Plan the runs of each cell: seeds to run, and earlier runs to reuse."""
     seeds = cells[0].spec.seeds
-    known = measured(session, {cell.fingerprint: cell.spec for cell in cells}, seeds) if written.reuse else {}
+    known = find_earlier_runs(session, {cell.fingerprint: cell.spec for cell in cells}, seeds) if written.reuse else {}
     return [
         CellPlan(
             cell,
@@ -87,7 +87,7 @@ def _store(
     idempotency_key: str | None,
 ) -> Submitted:
     sweep_id = new_id("swp")
-    new = {plan.cell.fingerprint: _new(plan, sweep_id, request_digest) for plan in planned if plan.seeds}
+    new = {plan.cell.fingerprint: _build_experiment(plan, sweep_id, request_digest) for plan in planned if plan.seeds}
     sweep = {
         "id": sweep_id,
         "posted": written.complete,
@@ -106,7 +106,7 @@ def _store(
     return Submitted(sweep_id, is_new=True, notifications=[notification(run) for run in runs])
 
 
-def _new(plan: CellPlan, sweep_id: str, request_digest: str) -> New:
+def _build_experiment(plan: CellPlan, sweep_id: str, request_digest: str) -> New:
     whole = plan.cell.spec
     spec = whole.model_copy(update={"seeds": list(plan.seeds)}) if plan.reused else whole
     row = experiment_row(spec, request_digest=request_digest, sweep_id=sweep_id)

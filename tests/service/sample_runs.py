@@ -103,7 +103,7 @@ def finished(
     db: Database, lease: Lease, outcome: Outcome = "completed", *, timing: Timing | None = None, **result: Any
 ) -> None:
     """End the run as succeeded, and pool it. It was alone on its machine unless ``timing`` says otherwise."""
-    start = Start.of(run_of(db, lease.run_id).environment or {}).probed(QUIET)
+    start = Start.of(run_of(db, lease.run_id).environment or {}).add_probe(QUIET)
     with db.transaction() as session:
         results.finish(session, lease, outcome, result_of(**result), timing or timing_of(), start)
 
@@ -200,4 +200,4 @@ def timing_of(**changes: Any) -> Timing:
 
 def started_on(host: str = "here") -> Start:
     """Start of a training on a host."""
-    return Start.of({"host": host, "torch": "2.9"}).probed(QUIET)
+    return Start.of({"host": host, "torch": "2.9"}).add_probe(QUIET)

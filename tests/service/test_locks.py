@@ -126,7 +126,7 @@ def test_runs_that_end_together_wait_for_their_entry_and_both_count(db: Database
     for lease in (first, second, third):
         begun(db, lease)
     finished(db, first)
-    start = Start.of(run_of(db, second.run_id).environment or {}).probed(QUIET)
+    start = Start.of(run_of(db, second.run_id).environment or {}).add_probe(QUIET)
     own = Entry.fingerprint == experiment.fingerprint
     with meanwhile(
         db,

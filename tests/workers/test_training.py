@@ -68,7 +68,7 @@ def test_the_model_and_the_tasks_artifacts_are_stored_before_the_end_is_reported
     end = Finished("completed", result_of(), timing_of(), lambda: b"weights", artifacts)
     monkeypatch.setattr("workers.training.run", telling(started(), Probed(QUIET), end))
     *_, last = told_by(job(tmp_path, attempt=3))
-    assert last == RunFinished("completed", result_of(), timing_of(), Start.of(started().environment).probed(QUIET))
+    assert last == RunFinished("completed", result_of(), timing_of(), Start.of(started().environment).add_probe(QUIET))
     store = Artifacts(str(tmp_path))
     assert store.read("run_1", 3, "model.pt") == b"weights"
     assert store.read("run_1", 3, "sample.txt") == b"once upon a time"
@@ -127,7 +127,7 @@ def checkpoints(tmp_path: Path) -> Artifacts:
     store, events = Artifacts(str(tmp_path)), events_of(job(tmp_path))
     begun = next(events)
     assert isinstance(begun, Started)
-    start = Start.of(begun.environment).probed(QUIET)
+    start = Start.of(begun.environment).add_probe(QUIET)
     for event in events:
         if isinstance(event, Stepped) and event.step in (OLDER, NEWEST):
             content = Bundle(event.checkpoint(), start, [measured(event.step)])

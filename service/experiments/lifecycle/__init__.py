@@ -2,8 +2,8 @@
 
     queued ──claim──▶ running ──finish──▶ succeeded
       ▲  │               │ └────fail────▶ failed
-      │  └──cancel──▶ cancelled ◀─cancelled─┘
-      └─release, defer, lose (attempt + 1)─┘      retry: failed, cancelled ──▶ queued (attempt + 1)
+      │  └──cancel──▶ cancelled ◀─confirm_cancel─┘
+      └─release, defer, lose (attempt + 1)───────┘ retry: failed, cancelled ──▶ queued (attempt + 1)
 
 ``commands`` is for the API; ``claiming``, ``attempt`` and ``returning`` are for the workers; the scheduler uses
 ``returning`` and ``notifying``. ``lease``, ``history`` and ``states`` are shared by all.
@@ -16,7 +16,7 @@ Nothing here commits; the caller's transaction does. The caller sends notificati
 """
 
 from service.experiments.lifecycle.attempt import (
-    cancelled,
+    confirm_cancel,
     fail,
     finish,
     finish_analysis,
@@ -39,8 +39,8 @@ __all__ = [
     "LeaseLost",
     "cancel",
     "cancel_all",
-    "cancelled",
     "claim",
+    "confirm_cancel",
     "defer",
     "end_pauses",
     "fail",

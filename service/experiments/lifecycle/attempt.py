@@ -12,8 +12,8 @@ from normcore.own_code import own_code
 from service.db import epoch_now, utc_now
 from service.experiments import measurements
 from service.experiments.lifecycle import kernels
-from service.experiments.lifecycle.history import attempt_entry, storable, with_entries
-from service.experiments.lifecycle.lease import Lease, LeaseLost, end_values, held, held_run, write
+from service.experiments.lifecycle.history import attempt_entry, replace_unstorable, with_entries
+from service.experiments.lifecycle.lease import Lease, LeaseLost, end_values, held_run, match_lease, write
 from service.experiments.tables import Run
 
 
@@ -42,7 +42,7 @@ def start(
     """
     run = held_run(session, lease)
     progress = {"times_lost": 0, "times_deferred": 0} if (resumed_from or 0) > (run.resumed_from_step or 0) else {}
-    kernel, environment, changed = kernels.had(run, started, resumes=resumed_from is not None)
+    kernel, environment, changed = kernels.combine_kernels(run, started, resumes=resumed_from is not None)
     write(
         session,
         lease,
@@ -91,7 +91,7 @@ def record(
     makes_progress = func.coalesce(Run.resumed_from_step, 0) < saved
     cancel_requested = session.execute(
         update(Run)
-        .where(*held(lease))
+        .where(*match_lease(lease))
         .values(
             lease_expires_at=epoch_now() + lease.seconds,
             step=step,
@@ -171,10 +171,10 @@ def fail(session: Session, lease: Lease, error: str) -> None:
     Raises:
         LeaseLost: the run belongs to another attempt by now, or has ended.
     """
-    write(session, lease, state="failed", error=storable(error), **end_values())
+    write(session, lease, state="failed", error=replace_unstorable(error), **end_values())
 
 
-def cancelled(session: Session, lease: Lease) -> None:
+def confirm_cancel(session: Session, lease: Lease) -> None:
     """Store that the worker stopped the run, because somebody asked to cancel it.
 
     Raises:

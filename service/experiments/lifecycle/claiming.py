@@ -43,7 +43,7 @@ def claim(
     Args:
         fused: whether the worker has fused kernels. Without them it leaves the runs that need them to other workers.
     """
-    fitting = memory.fitting(session, worker_id, lines_of(queues, fused=fused))
+    fitting = memory.build_fit_conditions(session, worker_id, lines_of(queues, fused=fused))
     for line in by_urgency(session, fitting):
         run = session.execute(
             update(Run)

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from service.db import epoch_now, rows_of, utc_now
 from service.errors import NotFound
 from service.experiments.lifecycle.history import ending_entry, with_entries
-from service.experiments.lifecycle.lease import locked
+from service.experiments.lifecycle.lease import lock_runs
 from service.experiments.lifecycle.states import WAITING
 from service.experiments.tables import Experiment, Run, of_experiment
 from service.experiments.turns import Line, Turns
@@ -29,7 +29,7 @@ def cancel(session: Session, experiment_id: str) -> None:
 
 def cancel_all(session: Session, which: ColumnElement[bool]) -> None:
     """Cancel all runs that meet a condition."""
-    waiting = [run.id for run in locked(session, which, Run.state.in_(WAITING))]
+    waiting = [run.id for run in lock_runs(session, which, Run.state.in_(WAITING))]
     is_queued = Run.state == "queued"
     session.execute(
         update(Run)
@@ -58,7 +58,7 @@ def retry_all(session: Session, which: ColumnElement[bool]) -> list[Notification
     """Retry all failed and cancelled runs that meet a condition. Together they take turns with other experiments, like
     the runs of one experiment.
     """
-    ended = locked(session, which, Run.state.in_(("failed", "cancelled")))
+    ended = lock_runs(session, which, Run.state.in_(("failed", "cancelled")))
     if not ended:
         return []
     turns = Turns(session, ended[0].priority)

@@ -12,7 +12,7 @@ MAX_HISTORY = 100  # entries; the newest stay
 
 def attempt_entry(lease: Lease, reason: str, *, lost: bool = False) -> dict[str, Any]:
     """Build a history entry about an attempt in which something went wrong; ``lost`` if the attempt broke off."""
-    return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": storable(reason), "lost": lost}
+    return {"attempt": lease.attempt, "at": utc_now().isoformat(), "reason": replace_unstorable(reason), "lost": lost}
 
 
 def ending_entry(run: Run) -> dict[str, Any]:
@@ -27,6 +27,6 @@ def with_entries(history: Sequence[dict[str, Any]], *entries: dict[str, Any]) ->
     return [*history, *entries][-MAX_HISTORY:]
 
 
-def storable(text: str) -> str:
+def replace_unstorable(text: str) -> str:
     """Replace characters that PostgreSQL cannot store: NUL and halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

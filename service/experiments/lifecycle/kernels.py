@@ -10,7 +10,7 @@ from normcore.events import Started
 from service.experiments.tables import Run
 
 
-def had(run: Run, started: Started, *, resumes: bool) -> tuple[str | None, dict[str, Any], list[str]]:
+def combine_kernels(run: Run, started: Started, *, resumes: bool) -> tuple[str | None, dict[str, Any], list[str]]:
     """Kernels of a run whose attempt has started. Several kernels are written like those of a model that uses several.
 
     Returns:
@@ -21,18 +21,18 @@ def had(run: Run, started: Started, *, resumes: bool) -> tuple[str | None, dict[
     if not resumes:
         return started.kernel, environment, []
     before = run.environment or {}
-    kernel = _united(" ", run.kernel, started.kernel)
-    compiled = _united("; ", before.get("kernels"), environment.get("kernels"))
+    kernel = _unite_lists(" ", run.kernel, started.kernel)
+    compiled = _unite_lists("; ", before.get("kernels"), environment.get("kernels"))
     is_new = run.kernel is not None and (kernel, compiled) != (run.kernel, before.get("kernels"))
-    earlier, own = _described(run.kernel, before), _described(started.kernel, environment)
+    earlier, own = _describe_kernel(run.kernel, before), _describe_kernel(started.kernel, environment)
     notes = [f"training goes on by kernel {own}, after {earlier}"] if is_new else []
     return kernel, environment | ({"kernels": compiled} if compiled else {}), notes
 
 
-def _united(separator: str, *lists: str | None) -> str | None:
+def _unite_lists(separator: str, *lists: str | None) -> str | None:
     return separator.join(sorted({part for parts in lists if parts for part in parts.split(separator)})) or None
 
 
-def _described(kernel: str | None, environment: dict[str, Any]) -> str:
+def _describe_kernel(kernel: str | None, environment: dict[str, Any]) -> str:
     compiled = environment.get("kernels")
     return f"{kernel} ({compiled})" if compiled else f"{kernel}"

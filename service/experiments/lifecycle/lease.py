@@ -26,7 +26,7 @@ class LeaseLost(Exception):
     """The run belongs to another attempt by now, or has ended. Nothing was written."""
 
 
-def held(lease: Lease) -> tuple[ColumnElement[bool], ...]:
+def match_lease(lease: Lease) -> tuple[ColumnElement[bool], ...]:
     """Conditions of a query that the lease's attempt still holds the run."""
     return Run.id == lease.run_id, Run.attempt == lease.attempt, Run.state == "running"
 
@@ -37,13 +37,13 @@ def held_run(session: Session, lease: Lease) -> Run:
     Raises:
         LeaseLost: the run belongs to another attempt by now, or has ended.
     """
-    found = locked(session, *held(lease))
+    found = lock_runs(session, *match_lease(lease))
     if not found:
         raise LeaseLost(lease)
     return found[0]
 
 
-def locked(session: Session, *conditions: ColumnElement[bool], skip_locked: bool = False) -> Sequence[Run]:
+def lock_runs(session: Session, *conditions: ColumnElement[bool], skip_locked: bool = False) -> Sequence[Run]:
     """Read runs as they are now, in the order of their ids, and lock them until the commit."""
     query = select(Run).where(*conditions).order_by(Run.id).with_for_update(skip_locked=skip_locked)
     return session.scalars(query.execution_options(populate_existing=True)).all()
@@ -56,7 +56,7 @@ def write(session: Session, lease: Lease, **values: Any) -> None:
         LeaseLost: the run belongs to another attempt by now, or has ended; nothing was written.
     """
     written = session.execute(
-        update(Run).where(*held(lease)).values(**values).execution_options(synchronize_session=False)
+        update(Run).where(*match_lease(lease)).values(**values).execution_options(synchronize_session=False)
     )
     assert isinstance(written, CursorResult)
     if written.rowcount != 1:

@@ -7,9 +7,9 @@ from sqlalchemy import ColumnElement, update
 from sqlalchemy.orm import Session
 
 from service.db import epoch_now
-from service.experiments.lifecycle.attempt import cancelled, fail
+from service.experiments.lifecycle.attempt import confirm_cancel, fail
 from service.experiments.lifecycle.history import attempt_entry, with_entries
-from service.experiments.lifecycle.lease import Lease, held_run, locked, write
+from service.experiments.lifecycle.lease import Lease, held_run, lock_runs, write
 from service.experiments.tables import Run
 from service.experiments.turns import AT_ONCE, turn_behind_its_own
 from service.queue import Notification
@@ -56,7 +56,7 @@ def defer(session: Session, lease: Lease, reason: str) -> None:
 
 def end_pauses(session: Session) -> None:
     """Put the runs whose pause is over back into the queue."""
-    for run in locked(session, Run.state == "queued", Run.not_before <= epoch_now(), skip_locked=True):
+    for run in lock_runs(session, Run.state == "queued", Run.not_before <= epoch_now(), skip_locked=True):
         turn = turn_behind_its_own(session, run)
         session.execute(
             update(Run)
@@ -98,7 +98,7 @@ def take_back_from(session: Session, worker_id: str, *, max_attempts: int) -> li
 
 def _take_back(session: Session, which: ColumnElement[bool], reason: str, max_attempts: int) -> list[Notification]:
     notifications = []
-    for run in locked(session, Run.state == "running", which, skip_locked=True):
+    for run in lock_runs(session, Run.state == "running", which, skip_locked=True):
         cause = reason.format(worker=run.worker_id)
         log.warning("%s, attempt %d: %s", run.id, run.attempt, cause)
         notification = lose(session, Lease(run.id, run.attempt, 0.0), cause, max_attempts=max_attempts)
@@ -110,7 +110,7 @@ def _give_back(
     session: Session, run: Run, lease: Lease, reason: str, *, lost: bool = False, **values: Any
 ) -> Notification | None:
     if run.cancel_requested:
-        cancelled(session, lease)
+        confirm_cancel(session, lease)
         return None
     given_back: dict[str, Any] = {
         "state": "queued",

@@ -144,7 +144,7 @@ class StateDiagram(RuleBasedStateMachine):
 
     @rule(lease=leases)
     def stop_as_asked(self, lease: Lease) -> None:
-        if run := self.write(lease, lambda s: lifecycle.cancelled(s, lease)):
+        if run := self.write(lease, lambda s: lifecycle.confirm_cancel(s, lease)):
             run.state = "cancelled"
 
     @rule(lease=leases)

@@ -394,7 +394,7 @@ def test_a_client_that_has_read_everything_stored_gets_the_later_events(client: 
     ]
     with db.snapshot() as session:
         runs = Run.experiment_id == experiment.id
-        assert stream.Stream.resumed(session, runs, stream.position_in_experiment(session, experiment.id)).is_over(
+        assert stream.Stream.resume(session, runs, stream.position_in_experiment(session, experiment.id)).is_over(
             session
         )
 

@@ -152,7 +152,7 @@ def _train(db: Database, story: Story, task: str, profile: ProfileName) -> None:
         outcome: Any = "diverged" if seed in story.diverge else "completed"
         windows = CONTENDED if seed in story.contended else timing_of().windows
         timing = timing_of(training=curve[-1].seconds, windows=windows)
-        start = Start.of(environment).probed(QUIET)
+        start = Start.of(environment).add_probe(QUIET)
         results.finish(session, lease, outcome, _result(story, seed, curve, target), timing, start)
 
 

@@ -77,7 +77,7 @@ def run_all(db: Database, worth: Worth, *, device: str = "cpu", environment: Map
             started = Started(0, MAX_STEPS, "reference", 1, dict(environment))
             lifecycle.start(session, claim.lease, started, device=device, resumed_from=None)
             value = worth(claim.spec, claim.seed)
-            start = Start.of(environment).probed(QUIET)
+            start = Start.of(environment).add_probe(QUIET)
             outcome: Outcome = "diverged" if value is None else "completed"
             results.finish(session, claim.lease, outcome, result_of(value=value, valid_value=value), timing_of(), start)
             seeds.append(claim.seed)

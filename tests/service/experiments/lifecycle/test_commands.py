@@ -27,7 +27,7 @@ def test_cancelling_stops_queued_runs_at_once_and_asks_running_ones(db: Database
     assert run_of(db, running.run_id).state == "running"
     assert recorded(db, running) is True, "the worker hears of it with its next report"
     with db.transaction() as session:
-        lifecycle.cancelled(session, running)
+        lifecycle.confirm_cancel(session, running)
     assert run_of(db, running.run_id).state == "cancelled"
     assert claim_one(db) is None
 
@@ -91,7 +91,7 @@ def test_a_cancelled_running_run_can_be_retried_and_is_not_cancelled_again(db: D
     lease = claimed(db).lease
     cancel(db, experiment.id)
     with db.transaction() as session:
-        lifecycle.cancelled(session, lease)
+        lifecycle.confirm_cancel(session, lease)
     assert len(retry(db, experiment.id)) == 1
     again = claimed(db).lease
     assert again.attempt == 2

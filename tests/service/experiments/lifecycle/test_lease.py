@@ -30,7 +30,7 @@ WRITES: dict[str, Callable[[Session, Lease], Any]] = {
     "finish": lambda s, lease: lifecycle.finish(s, lease, "completed", result_of()),
     "finish_analysis": lambda s, lease: lifecycle.finish_analysis(s, lease, Analysed((), 1.0)),
     "fail": lambda s, lease: lifecycle.fail(s, lease, "broken"),
-    "cancelled": lifecycle.cancelled,
+    "confirm_cancel": lifecycle.confirm_cancel,
     "release": lambda s, lease: lifecycle.release(s, lease, "stopping"),
     "defer": lambda s, lease: lifecycle.defer(s, lease, "disk full"),
     "lose": lambda s, lease: lifecycle.lose(s, lease, "gone", max_attempts=9),
