@@ -11,7 +11,7 @@ from normcore.spec.metric import Direction
 from normcore.spec.names import differences, name_of_spec
 from service.experiments.certificates import Certificate
 from service.experiments.tables import Experiment, Run
-from service.http.openapi import Code, ResolvedSpec, described_as
+from service.http.openapi import Code, ResolvedSpec, mark_type
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # fields of a run that has not started
@@ -30,9 +30,9 @@ UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # fields of a run that has not sta
 ) | {"of_older_code": False}
 
 AnyResult = Annotated[
-    Annotated[dict[str, Any], described_as("AnyResult")] | None, Field(description="Null until the run has succeeded.")
+    Annotated[dict[str, Any], mark_type("AnyResult")] | None, Field(description="Null until the run has succeeded.")
 ]
-Environment = Annotated[dict[str, Any], described_as("Environment")]
+Environment = Annotated[dict[str, Any], mark_type("Environment")]
 
 
 class PresentCode(NamedTuple):

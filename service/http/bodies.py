@@ -62,7 +62,7 @@ async def read_body(request: Request, limit: int, what: str) -> bytes:
 
 
 def _read(body: bytes, declared: str, expected: str) -> Any:
-    written = _parsed(body, declared, expected)
+    written = _parse_body(body, declared, expected)
     check_size(written)
     _check_numbers(written)
     return written
@@ -77,7 +77,7 @@ def _check_numbers(written: Any) -> None:
         raise Invalid(wrong)
 
 
-def _parsed(body: bytes, declared: str, expected: str) -> Any:
+def _parse_body(body: bytes, declared: str, expected: str) -> Any:
     if not body.strip():
         raise BadRequest(f"the body is empty; {expected}")
     if declared in YAML_TYPES:

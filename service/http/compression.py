@@ -28,7 +28,7 @@ class CompressGet:
             await self._app(scope, receive, send)
             return
 
-        async def told_apart(message: Message) -> None:
+        async def send_told_apart(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _tell_apart(message["status"], MutableHeaders(raw=message["headers"]))
             await send(message)
@@ -36,7 +36,7 @@ class CompressGet:
         app = self._app
         if accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
             app = GZipResponder(app, minimum_size=1024, compresslevel=5, exclude_content_types=EXCLUDED)
-        await app(scope, receive, told_apart)
+        await app(scope, receive, send_told_apart)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:

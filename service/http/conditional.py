@@ -30,7 +30,7 @@ class Revalidate:
             return
         start: Message | None = None
 
-        async def tagged(message: Message) -> None:
+        async def send_tagged(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start" and _can_be_tagged(message):
                 start = message
@@ -38,14 +38,14 @@ class Revalidate:
             if start is not None and message["type"] == "http.response.body":
                 head: Message = start
                 if not message.get("more_body", False):
-                    revalidate = partial(_revalidated, head, message, Headers(scope=scope).get("if-none-match", ""))
+                    revalidate = partial(_revalidate, head, message, Headers(scope=scope).get("if-none-match", ""))
                     is_large = len(message.get("body", b"")) > LARGE
                     head, message = await run_in_threadpool(revalidate) if is_large else revalidate()
                 await send(head)
                 start = None
             await send(message)
 
-        await self._app(scope, receive, tagged)
+        await self._app(scope, receive, send_tagged)
 
 
 def etag_matches(if_none_match: str, etag: str) -> bool:
@@ -60,7 +60,7 @@ def _can_be_tagged(start: Message) -> bool:
     return start["status"] == 200 and media_type in TAGGED and "etag" not in headers
 
 
-def _revalidated(start: Message, body: Message, if_none_match: str) -> tuple[Message, Message]:
+def _revalidate(start: Message, body: Message, if_none_match: str) -> tuple[Message, Message]:
     etag = f'W/"{hashlib.blake2b(body.get("body", b""), digest_size=16).hexdigest()}"'
     headers = MutableHeaders(raw=list(start["headers"]))
     headers["ETag"] = etag

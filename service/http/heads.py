@@ -43,7 +43,7 @@ def _refusal(scope: Scope) -> ServiceError | None:
         return BadRequest(f"the request has over {MAX_HEADERS} headers; send fewer")
     for name, value in scope["headers"]:
         if len(name) + len(value) > MAX_VALUE:
-            return BadRequest(f"the header {_shown(name)} has over {MAX_VALUE:,} characters; shorten it")
+            return BadRequest(f"the header {_quote_name(name)} has over {MAX_VALUE:,} characters; shorten it")
     if query.count(b"&") >= MAX_PARAMETERS:
         return Invalid([_too_many(query)])
     if len(query) > MAX_VALUE:
@@ -71,5 +71,5 @@ def _name(written: bytes) -> str:
     return unquote_plus(written[:100].decode("latin-1"), errors="replace")
 
 
-def _shown(name: bytes) -> str:
+def _quote_name(name: bytes) -> str:
     return quote_value(name[:100].decode("latin-1"))

@@ -150,7 +150,7 @@ def reference(name: str) -> dict[str, str]:
     return {"$ref": REFERENCE.format(model=name)}
 
 
-def inlined(kind: type[BaseModel]) -> Document:
+def inline_schema(kind: type[BaseModel]) -> Document:
     """Build the schema of a body that a route reads itself. Every schema that it refers to stands in place of the
     reference.
     """
@@ -169,16 +169,16 @@ def _in_place(node: Any, parts: Mapping[str, Any]) -> Any:
     return {name: _in_place(inner, parts) for name, inner in node.items()}
 
 
-def described_as(name: str) -> WithJsonSchema:
+def mark_type(name: str) -> WithJsonSchema:
     """Mark a type that a schema of this document describes, and that is not validated. Pydantic would look up a
     ``$ref`` among its own schemas, so ``complete`` turns the mark into a ``$ref``.
     """
     return WithJsonSchema({NAMED: name})
 
 
-ResolvedSpec = Annotated[dict[str, Any], described_as("ResolvedSpec")]
+ResolvedSpec = Annotated[dict[str, Any], mark_type("ResolvedSpec")]
 """Type of a spec from the database: it is described, and not validated again."""
-WrittenSpec = Annotated[dict[str, Any], described_as("WrittenSpec")]
+WrittenSpec = Annotated[dict[str, Any], mark_type("WrittenSpec")]
 """Type of a spec to be submitted, which the service itself has written."""
 
 
@@ -231,21 +231,21 @@ def complete(app: FastAPI) -> None:
                 schemas.pop(unused, None)
             for method, operation in _operations(document):
                 _complete(method, operation)
-            app.openapi_schema = _linked(document)
+            app.openapi_schema = _link_schemas(document)
         return generate()
 
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _linked(node: Any) -> Any:
+def _link_schemas(node: Any) -> Any:
     if isinstance(node, list):
-        return [_linked(inner) for inner in node]
+        return [_link_schemas(inner) for inner in node]
     if not isinstance(node, dict):
         return node
     if VERBATIM in node:
         return from_json(node[VERBATIM])
     own = reference(node[NAMED]) if NAMED in node else {}
-    return own | {name: _linked(inner) for name, inner in node.items() if name != NAMED}
+    return own | {name: _link_schemas(inner) for name, inner in node.items() if name != NAMED}
 
 
 def _operations(document: Document) -> Iterator[tuple[str, Document]]:
@@ -303,12 +303,18 @@ def _refusal(kind: type[ServiceError]) -> Document:
 
 
 def _schemas() -> Document:
-    results = {**_described(Result, name="TrainingResult"), **_described(AnalysisResult)}
+    results = {**_describe_class(Result, name="TrainingResult"), **_describe_class(AnalysisResult)}
     results["AnyResult"] = {"anyOf": [reference("TrainingResult"), reference("AnalysisResult")]}
-    return {**_described(ProblemDetails), **results, **_described(Environment), **_written_spec(), **_resolved_spec()}
+    return {
+        **_describe_class(ProblemDetails),
+        **results,
+        **_describe_class(Environment),
+        **_written_spec(),
+        **_resolved_spec(),
+    }
 
 
-def _described(kind: type[Any], *, name: str | None = None, template: str = REFERENCE) -> Document:
+def _describe_class(kind: type[Any], *, name: str | None = None, template: str = REFERENCE) -> Document:
     """Build the schema of a class as an answer shows it, and the schemas to which it refers."""
     schema = TypeAdapter(kind).json_schema(mode="serialization", ref_template=template)
     parts = schema.pop("$defs", {})
@@ -320,7 +326,7 @@ def _resolved_spec() -> Document:
     schemas: Document = {}
     for kind in SPEC_KINDS:
         template = REFERENCE.format(model="Resolved{model}")
-        schemas |= _described(kind, name=f"Resolved{kind.__name__}", template=template)
+        schemas |= _describe_class(kind, name=f"Resolved{kind.__name__}", template=template)
     for schema in schemas.values():
         schema["required"] = list(schema["properties"])
     choice = [reference(f"Resolved{kind.__name__}") for kind in SPEC_KINDS]
@@ -335,7 +341,7 @@ def _written_spec() -> Document:
         parts = schema.pop("$defs")
         for part in [schema, *parts.values()]:
             part.pop("required", None)
-            part["properties"] = {n: f if n == "task" else _untagged(f) for n, f in part["properties"].items()}
+            part["properties"] = {n: f if n == "task" else _remove_tags(f) for n, f in part["properties"].items()}
         written |= {**parts, kind.__name__: {**schema, "required": ["task"]}}
     for task in TASKS.values():
         needed = [name for name, field in task.model_fields.items() if field.is_required()]
@@ -344,12 +350,14 @@ def _written_spec() -> Document:
     return {**written, "WrittenSpec": {"anyOf": choice, "description": "What is omitted comes from the profile."}}
 
 
-def _untagged(schema: Any) -> Any:
+def _remove_tags(schema: Any) -> Any:
     """Replace ``oneOf`` by ``anyOf``, because a spec without a tag can match several members of a union."""
     if isinstance(schema, list):
-        return [_untagged(inner) for inner in schema]
+        return [_remove_tags(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        "anyOf" if key == "oneOf" else key: _untagged(inner) for key, inner in schema.items() if key != "discriminator"
+        "anyOf" if key == "oneOf" else key: _remove_tags(inner)
+        for key, inner in schema.items()
+        if key != "discriminator"
     }

@@ -64,7 +64,8 @@ class OriginCheck:
                 destination = value
         if host is not None and not self._is_served(host):
             return Misdirected(
-                f"this service does not serve the host {_quoted(host)}; name it in NORMBENCH_ALLOWED_HOSTS if it should"
+                f"this service does not serve the host {_quote_host(host)}; "
+                "name it in NORMBENCH_ALLOWED_HOSTS if it should"
             )
         if site is None:
             foreign = origin is not None and origin.partition(b"://")[2].lower() != (host or b"").lower()
@@ -95,5 +96,5 @@ def _is_own_address(name: str, *, any_address: bool) -> bool:
     return any_address or address.is_loopback
 
 
-def _quoted(host: bytes) -> str:
+def _quote_host(host: bytes) -> str:
     return repr(host[:100].decode("latin-1"))

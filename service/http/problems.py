@@ -62,33 +62,33 @@ def translate_errors(app: FastAPI) -> None:
     """Make the application answer every error with a problem (RFC 9457)."""
 
     @app.exception_handler(ServiceError)
-    def refused(request: Request, error: ServiceError) -> Response:
+    def answer_refused(request: Request, error: ServiceError) -> Response:
         return problem(error)
 
     @app.exception_handler(RequestValidationError)
-    def invalid(request: Request, error: RequestValidationError) -> Response:
+    def answer_invalid(request: Request, error: RequestValidationError) -> Response:
         return problem(Invalid(first_errors(error.errors(), _outer_error)))
 
     @app.exception_handler(HTTPException)
-    def not_routed(request: Request, error: HTTPException) -> Response:
+    def answer_not_routed(request: Request, error: HTTPException) -> Response:
         if error.status_code == 405:
             refusal = NotAllowed(request.method, allowed_methods(app, request.scope))
             return (
                 Response(status_code=204, headers=refusal.headers) if request.method == "OPTIONS" else problem(refusal)
             )
         if error.status_code == 404:
-            return problem(NotFound(_nothing_at(request.url.path)))
+            return problem(NotFound(_explain_not_found(request.url.path)))
         title = HTTPStatus(error.status_code).phrase
         content = {"type": "about:blank", "title": title, "status": error.status_code, "detail": str(error.detail)}
         return ProblemResponse(content, error.status_code)
 
     @app.exception_handler(ClientDisconnect)
-    def left(request: Request, error: ClientDisconnect) -> Response:
+    def answer_disconnected(request: Request, error: ClientDisconnect) -> Response:
         return Response(status_code=CLIENT_LEFT)
 
     @app.exception_handler(DBAPIError)
     @app.exception_handler(PoolTimeout)
-    def database_away(request: Request, error: SQLAlchemyError) -> Response:
+    def answer_database_away(request: Request, error: SQLAlchemyError) -> Response:
         log.error("database: %s", one_line(error))
         return problem(
             Unavailable(
@@ -97,11 +97,11 @@ def translate_errors(app: FastAPI) -> None:
         )
 
     @app.exception_handler(Exception)
-    def broken(request: Request, error: Exception) -> Response:
+    def answer_broken(request: Request, error: Exception) -> Response:
         return problem(Defect(type(error).__name__))
 
 
-def _nothing_at(path: str) -> str:
+def _explain_not_found(path: str) -> str:
     repair = "leave out the slash at its end" if path.endswith("/") and path != "/" else "/docs shows what there is"
     return f"nothing is at this address; {repair}"
 

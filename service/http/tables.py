@@ -44,7 +44,7 @@ class Column:
         if self.of is not None:
             return [self.of(row) for row in rows]
         names = self.name.split(".")
-        return [found(row, names) for row in rows]
+        return [follow_names(row, names) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ def interval(name: str, kind: Kind = "number") -> tuple[Column, Column]:
     names = name.split(".")
 
     def limit(k: int) -> Callable[[Any], Any]:
-        return lambda row: None if (limits := found(row, names)) is None else limits[k]
+        return lambda row: None if (limits := follow_names(row, names)) is None else limits[k]
 
     return Column(f"{name}.low", kind, limit(0)), Column(f"{name}.high", kind, limit(1))
 
 
-def found(row: Any, names: Sequence[str]) -> Any:
+def follow_names(row: Any, names: Sequence[str]) -> Any:
     """Follow names through objects and mappings, and return the value. None if a value on the path is missing."""
     for name in names:
         if row is None:
@@ -82,31 +82,31 @@ def found(row: Any, names: Sequence[str]) -> Any:
 # -- which format ----------------------------------------------------------------------------------
 
 
-async def _wanted(
+async def _read_format(
     request: Request,
     format: Annotated[
         Format | None, Query(description="Format of the answer; if omitted, `Accept` decides.", examples=["csv"])
     ] = None,
 ) -> Format:
-    return format or preferred(",".join(request.headers.getlist("accept")))
+    return format or choose_format(",".join(request.headers.getlist("accept")))
 
 
-WantedFormat = Annotated[Format, Depends(_wanted)]
+WantedFormat = Annotated[Format, Depends(_read_format)]
 
 
-def preferred(accept: str) -> Format:
+def choose_format(accept: str) -> Format:
     """Choose the format that an ``Accept`` header prefers (RFC 9110, section 12.5.1). Of formats with equal weight, a
     format that the header names goes first, then JSON. A header that allows no format is ignored, as this section
     permits.
     """
     weights = dict(map(_range, accept.lower().split(",")))
 
-    def liked(media_type: str) -> tuple[float, int]:
+    def rate_type(media_type: str) -> tuple[float, int]:
         ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
         return next(((weights[one], -k) for k, one in enumerate(ranges) if one in weights), (0.0, 0))
 
-    best = max(MEDIA_TYPES, key=lambda format: liked(MEDIA_TYPES[format]))
-    return best if liked(MEDIA_TYPES[best])[0] > 0 else "json"
+    best = max(MEDIA_TYPES, key=lambda format: rate_type(MEDIA_TYPES[format]))
+    return best if rate_type(MEDIA_TYPES[best])[0] > 0 else "json"
 
 
 def _range(text: str) -> tuple[str, float]:
@@ -140,10 +140,10 @@ def file_answer(name: str, format: FileFormat, content: bytes, next_page: str | 
 
 def as_file(table: Table, format: FileFormat, next_page: str | None = None) -> Response:
     """Answer with a table, as a file that the client saves."""
-    return file_answer(table.name, format, encoded(table, format), next_page)
+    return file_answer(table.name, format, encode_table(table, format), next_page)
 
 
-def encoded(table: Table, format: FileFormat) -> bytes:
+def encode_table(table: Table, format: FileFormat) -> bytes:
     """Write a table as bytes. The same rows always give the same bytes."""
     import pyarrow  # here, because processes that make no file need not have it in memory
     import pyarrow.csv

@@ -18,7 +18,7 @@ from service.experiments.parameters import DryRun, FigureTheme, IdempotencyKey
 from service.experiments.schemas import FigureOut
 from service.http.bodies import YAML_TYPES, SpecBody
 from service.http.dependencies import DatabaseDep, Parts, PartsDep
-from service.http.openapi import JSON, Document, Responses, answers, headers, inlined, refusals, verbatim
+from service.http.openapi import JSON, Document, Responses, answers, headers, inline_schema, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.readers import in_reader
 from service.http.routing import Router, check_found
@@ -31,7 +31,7 @@ from service.sweeps.submission import Submitted
 
 router = Router(prefix="/v1/sweeps", tags=["sweeps"])
 WRITTEN = {
-    "schema": inlined(WrittenSweep),
+    "schema": inline_schema(WrittenSweep),
     "examples": {"grid": {"value": examples.WRITTEN}, "random": {"value": examples.RANDOM}},
 }
 BODY: Document = {"requestBody": {"required": True, "content": dict.fromkeys((JSON, *YAML_TYPES), WRITTEN)}}

@@ -12,7 +12,17 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.db import Database
-from service.http.tables import CSV, PARQUET, Column, FileFormat, Table, encoded, file_answer, interval, preferred
+from service.http.tables import (
+    CSV,
+    PARQUET,
+    Column,
+    FileFormat,
+    Table,
+    choose_format,
+    encode_table,
+    file_answer,
+    interval,
+)
 from tests.service.http_calls import is_problem
 from tests.service.sample_runs import submitted
 
@@ -54,11 +64,11 @@ HOSTILE = ['=HYPERLINK("http://x","y")', "+1", "@a", 'a "b", c\r\nd;\te', "", " 
 
 
 def csv_of(table: Table) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(encoded(table, "csv").decode(), newline="")))
+    return list(csv.DictReader(io.StringIO(encode_table(table, "csv").decode(), newline="")))
 
 
 def parquet_of(table: Table) -> Any:
-    return pyarrow.parquet.read_table(io.BytesIO(encoded(table, "parquet")))
+    return pyarrow.parquet.read_table(io.BytesIO(encode_table(table, "parquet")))
 
 
 def test_a_csv_has_every_value_to_the_last_bit() -> None:
@@ -73,7 +83,7 @@ def test_a_csv_has_every_value_to_the_last_bit() -> None:
 
 
 def test_an_unknown_value_is_an_empty_cell_and_differs_from_empty_text() -> None:
-    text = encoded(Table("t", COLUMNS[:3], [Row(), Row(name="")]), "csv").decode()
+    text = encode_table(Table("t", COLUMNS[:3], [Row(), Row(name="")]), "csv").decode()
     assert text == '"name","size","value"\n,,\n"",,\n'
     assert parquet_of(Table("t", COLUMNS, [Row()])).to_pylist() == [{column.name: None for column in COLUMNS}]
 
@@ -105,7 +115,7 @@ def test_parquet_has_types_and_the_values_themselves() -> None:
 def test_a_file_without_rows_has_its_columns_and_types(format: FileFormat) -> None:
     table = Table("t", COLUMNS, [])
     if format == "csv":
-        assert encoded(table, format).decode() == ",".join(f'"{column.name}"' for column in COLUMNS) + "\n"
+        assert encode_table(table, format).decode() == ",".join(f'"{column.name}"' for column in COLUMNS) + "\n"
     else:
         assert parquet_of(table).schema == parquet_of(Table("t", COLUMNS, [FULL])).schema
 
@@ -120,7 +130,7 @@ def test_hostile_text_survives_in_csv_and_parquet() -> None:
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_the_same_rows_make_the_same_bytes(format: FileFormat) -> None:
-    assert encoded(Table("t", COLUMNS, [FULL]), format) == encoded(Table("t", COLUMNS, [FULL]), format)
+    assert encode_table(Table("t", COLUMNS, [FULL]), format) == encode_table(Table("t", COLUMNS, [FULL]), format)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +156,7 @@ def test_the_same_rows_make_the_same_bytes(format: FileFormat) -> None:
     ],
 )
 def test_a_client_gets_what_it_prefers(accept: str, format: str) -> None:
-    assert preferred(accept) == format
+    assert choose_format(accept) == format
 
 
 def test_a_files_name_has_nothing_unusual() -> None:
