@@ -29,7 +29,7 @@ from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
 from service.pages import formats
 from service.pages.board import Published, facts, table
 from service.pages.method_ranks import busiest, rank_table
-from service.pages.rendering import address, html, kept, page
+from service.pages.rendering import address, answer_from_cache, html, page
 from service.pages.routing import PageRouter
 from service.statistics.times import TimeUnit
 
@@ -64,13 +64,13 @@ def get_board(
     )
     with parts.db.snapshot() as session:
 
-        def made() -> str:
+        def make_page() -> str:
             values = _values(session, asked, as_of, published, by, number)
             return html(request, "boards/board.html", **values)
 
         if as_of is not None:
-            return HTMLResponse(made())
-        return kept(request, parts, queries.version(session, task, profile), made)
+            return HTMLResponse(make_page())
+        return answer_from_cache(request, parts, queries.version(session, task, profile), make_page)
 
 
 def _values(
@@ -98,7 +98,7 @@ def _values(
         "boards": boards,
         "verdict": board.verdict,
         "ties": ties(board),
-        "facts": facts(board, _hidden(board, boards) if asked.best else 0),
+        "facts": facts(board, _count_hidden_entries(board, boards) if asked.best else 0),
         "table": table(board, shown, seeds, published),
         "pages": _Pages(len(found.entries), number),
         "curves": curves_as_table(curved, by),
@@ -116,7 +116,7 @@ class _Pages:
         self.number, self.last = number, max(1, -(-entries // ON_A_PAGE))
 
 
-def _hidden(board: Leaderboard, boards: Sequence[LeaderboardSummary]) -> int:
+def _count_hidden_entries(board: Leaderboard, boards: Sequence[LeaderboardSummary]) -> int:
     """Count the measured entries of the board's problem and profile that the board does not show."""
     all_of_it = sum(
         one.n_entries for one in boards if (one.profile, one.problem.id) == (board.profile, board.problem.id)
@@ -196,12 +196,12 @@ def get_boards(
             "all_diverged": all_diverged,
             "facts": [formats.count(len(found.tasks), "task") + " with a target that was reached"],
             "missing": sorted(BENCHMARKS.keys() - {board.task for board in boards}),
-            "left_out": _by_reason(found),
+            "left_out": _group_by_reason(found),
         }
     return page(request, "boards/boards.html", **values)
 
 
-def _by_reason(found: Overall) -> dict[str, list[str]]:
+def _group_by_reason(found: Overall) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
     for task in found.left_out:
         reasons.setdefault(task.reason, []).append(task.task)

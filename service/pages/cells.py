@@ -57,7 +57,7 @@ class Arranged:
     ends: tuple[float, float] | None
 
 
-def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
+def arrange_cells(sweep: Sweep, metric: Metric | None) -> Arranged:
     """Arrange all cells of a sweep for its page.
 
     Args:
@@ -80,7 +80,7 @@ def arranged(sweep: Sweep, metric: Metric | None) -> Arranged:
         )
         for cell, name in zip(sweep.cells, cell_names([cell.values for cell in sweep.cells]), strict=True)
     ]
-    return Arranged(_heat(sweep, shown), _sorted(shown, metric), ends)
+    return Arranged(_heat(sweep, shown), _sort_cells(shown, metric), ends)
 
 
 def has_diverged(cell: SweepCell) -> bool:
@@ -101,7 +101,7 @@ def _shade(value: float | None, ends: tuple[float, float] | None) -> int | None:
     return min(int(share * SHADES), SHADES - 1)
 
 
-def _sorted(shown: Sequence[ShownCell], metric: Metric | None) -> list[ShownCell]:
+def _sort_cells(shown: Sequence[ShownCell], metric: Metric | None) -> list[ShownCell]:
     """Sort cells by validation value, best first. Cells over the budget follow; cells without a value are last."""
     if metric is None:
         return list(shown)

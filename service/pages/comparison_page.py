@@ -28,7 +28,7 @@ from service.pages.axes import Axis
 from service.pages.boards import curves_as_table
 from service.pages.comparison_text import Compared, Values
 from service.pages.marks import Mark, mark
-from service.pages.rendering import address, html, kept, page
+from service.pages.rendering import address, answer_from_cache, html, page
 from service.pages.routing import PageRouter
 from service.statistics.times import TimeUnit
 
@@ -54,7 +54,7 @@ def get_comparison(
             boards = leaderboards.leaderboards(session)
             return page(request, "compare/choose.html", chosen=chosen, boards=boards)
         version = leaderboards.version(session, *comparisons.board_of(session, chosen))
-        return kept(
+        return answer_from_cache(
             request,
             parts,
             version,
@@ -69,7 +69,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: T
     metric = task.metric()
     named = {entry.fingerprint: entry.name for entry in entries}
     values = _values_by_seed(session, entries)
-    rows = comparison_text.compared(comparison, values)
+    rows = comparison_text.compare_with_baseline(comparison, values)
     return {
         "title": f"{formats.in_words(len(entries)).capitalize()} entries on {task.title}",
         "comparison": comparison,
@@ -87,7 +87,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: T
         "differences": differences(rows, metric),
         "speedups": speedups(entries),
         "others": _others(session, comparison),
-        "differing": differing(_specs(session, entries)),
+        "differing": find_differing_fields(_specs(session, entries)),
         "values": values,
         "seeds": sorted({seed for entry in entries for seed in entry.seeds}),
         "curves": curves_as_table([extract_curves(entry) for entry in entries], by),
@@ -172,7 +172,7 @@ def _signed_level(number: float, metric: str) -> str:
 def speedups(entries: Sequence[ComparedEntry]) -> Intervals:
     """Speed-ups of the entries: in seconds, or in steps where seconds cannot be compared."""
     split = [(entry, entry.speedup) for entry in entries if entry.speedup]
-    ratios = [_shown(found) for _, found in split]
+    ratios = [_choose_ratio(found) for _, found in split]
     numbers = [number for ratio in ratios for number in (ratio.ratio, *(ratio.ci95 or ())) if number]
     axis = axes.logarithmic(numbers, lambda ratio: f"×{ratio:g}")
     return Intervals(
@@ -185,7 +185,7 @@ def speedups(entries: Sequence[ComparedEntry]) -> Intervals:
     )
 
 
-def _shown(found: Split) -> Ratio:
+def _choose_ratio(found: Split) -> Ratio:
     return found.total if found.total.ratio else found.steps
 
 
@@ -205,7 +205,7 @@ class Differing:
     equal: int
 
 
-def differing(specs: Sequence[Mapping[str, Any]]) -> Differing:
+def find_differing_fields(specs: Sequence[Mapping[str, Any]]) -> Differing:
     """Find the fields in which specs differ, in the order of the first spec."""
     flat = [dict(_leaves(spec)) for spec in specs]
     paths = list(dict.fromkeys(path for own in flat for path in own))

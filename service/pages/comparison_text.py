@@ -31,7 +31,7 @@ class Compared:
     dots: Sequence[float]
 
 
-def compared(comparison: Comparison, values: Values) -> list[Compared]:
+def compare_with_baseline(comparison: Comparison, values: Values) -> list[Compared]:
     """Compare each entry other than the baseline with the baseline."""
     against = cut_by_seed(values[comparison.baseline])
     rows = []
@@ -155,12 +155,16 @@ def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
     """Facts besides the verdict, such as the number of shared seeds and which entry is fastest."""
     shared = set.intersection(*(set(entry.seeds) for entry in comparison.entries))
     told = [f"{formats.count(len(shared), 'shared seed')}: same initial weights, same batches" if shared else ""]
-    told += [_diverged(comparison, named), _gaps(comparison, named), _over_budget(comparison, named)]
+    told += [
+        _describe_diverged_seeds(comparison, named),
+        _gaps(comparison, named),
+        _describe_over_budget(comparison, named),
+    ]
     told += [_by_the_clock(comparison, named), _other_machines(comparison)]
     return [fact for fact in told if fact]
 
 
-def _diverged(comparison: Comparison, named: Mapping[str, str]) -> str:
+def _describe_diverged_seeds(comparison: Comparison, named: Mapping[str, str]) -> str:
     some = [
         f"{entry.n_diverged} of {formats.count(len(entry.seeds), 'seed')} of {in_sentence(named[entry.fingerprint])}"
         for entry in comparison.entries
@@ -174,7 +178,7 @@ def _gaps(comparison: Comparison, named: Mapping[str, str]) -> str:
     return f"Some seeds of {some} did not take off; no interval of the mean holds for such values" if some else ""
 
 
-def _over_budget(comparison: Comparison, named: Mapping[str, str]) -> str:
+def _describe_over_budget(comparison: Comparison, named: Mapping[str, str]) -> str:
     over = [named[entry.fingerprint] for entry in comparison.entries if entry.over_budget]
     return (
         f"{begin_sentence(list_entries(over))} {_verb('is', over)} over the board's budget, and not ranked"

@@ -29,7 +29,9 @@ class Estimate:
 
 
 def estimate(plan: PlanOut, backlog: Backlog) -> Estimate:
-    return Estimate(_claim(plan), _basis(plan), _wait(plan, backlog), _measured(plan), _code(plan), _memory(plan))
+    return Estimate(
+        _claim(plan), _basis(plan), _wait(plan, backlog), _name_measured_seeds(plan), _code(plan), _memory(plan)
+    )
 
 
 def _code(plan: PlanOut) -> str:
@@ -76,7 +78,7 @@ def _memory(plan: PlanOut) -> str:
     return f"{needed}; the largest live worker gives it {formats.size(plan.worker_memory_bytes)}."
 
 
-def _measured(plan: PlanOut) -> str:
+def _name_measured_seeds(plan: PlanOut) -> str:
     if not plan.measured_seeds:
         return ""
     if len(plan.measured_seeds) == plan.runs:

@@ -27,7 +27,7 @@ from service.pages import formats
 from service.pages.facts import facts
 from service.pages.forms import own_fields
 from service.pages.outcomes import count_diverged
-from service.pages.rendering import address, html, kept
+from service.pages.rendering import address, answer_from_cache, html
 from service.pages.routing import PageRouter
 from service.statistics.values import Limits, Value, value
 from service.workload.backlog import Backlog, backlogs
@@ -65,7 +65,7 @@ def get_experiment(request: Request, experiment_id: parameters.ExperimentId, par
         cancelling = queries.is_being_cancelled(session, experiment_id)
         backlog = backlog_of(session, parts, experiment.spec["device"]) if experiment.state == "queued" else None
         version = (position, cancelling, backlog, [_version(run) for run in experiment.runs])
-        return kept(
+        return answer_from_cache(
             request,
             parts,
             version,
@@ -76,16 +76,16 @@ def get_experiment(request: Request, experiment_id: parameters.ExperimentId, par
 @router.post("/cancel", dependencies=[Depends(own_fields)])
 def cancel(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> Response:
     """Cancel an experiment, and show its page again."""
-    return _shown(experiments.cancel_experiment(experiment_id, db))
+    return _redirect_to_page(experiments.cancel_experiment(experiment_id, db))
 
 
 @router.post("/retry", dependencies=[Depends(own_fields)])
 def retry(experiment_id: parameters.ExperimentId, parts: PartsDep) -> Response:
     """Open new attempts of failed and cancelled runs, and show the experiment's page again."""
-    return _shown(experiments.retry_experiment(experiment_id, parts))
+    return _redirect_to_page(experiments.retry_experiment(experiment_id, parts))
 
 
-def _shown(experiment: ExperimentOut) -> Response:
+def _redirect_to_page(experiment: ExperimentOut) -> Response:
     return RedirectResponse(f"/experiments/{experiment.id}", status_code=303)
 
 
@@ -136,7 +136,7 @@ def _page(
         table=curve_table(curves),
         drawn=MAX_SEEDS,
         measured=curves is None or any(seed.points for seed in curves.seeds),
-        departures=told_departures(spec),
+        departures=list_departures(spec),
         yaml=yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True),
         history=history(experiment.runs),
         facts=facts(experiment.runs),
@@ -149,9 +149,9 @@ def answer(experiment: ExperimentOut, backlog: Backlog | None) -> Answer:
     states = Counter(run.state for run in runs)
     ended = [run for run in runs if run.state in ENDED]
     if experiment.state == "queued":
-        return _waiting(len(runs), backlog)
+        return _describe_wait(len(runs), backlog)
     if experiment.state == "running":
-        return Answer(f"{_done(len(ended), len(runs))}{_left(runs)}{_so_far(experiment)}.")
+        return Answer(f"{_describe_done(len(ended), len(runs))}{_describe_time_left(runs)}{_so_far(experiment)}.")
     if experiment.state == "failed":
         first = next(run for run in runs if run.state == "failed")
         said = (first.error or "").strip().partition("\n")[0]
@@ -160,10 +160,10 @@ def answer(experiment: ExperimentOut, backlog: Backlog | None) -> Answer:
     if experiment.state == "cancelled":
         text = f"Cancelled: {states['succeeded']} of {formats.count(len(runs), 'seed')} had ended before."
         return Answer(text, "warn", _facts_of(experiment))
-    return _succeeded(experiment)
+    return _describe_success(experiment)
 
 
-def _waiting(seeds: int, backlog: Backlog | None) -> Answer:
+def _describe_wait(seeds: int, backlog: Backlog | None) -> Answer:
     none = f"None of {formats.count(seeds, 'seed')} has begun"
     if backlog is None:
         return Answer(f"{none}.")
@@ -181,11 +181,11 @@ def no_worker(waits: str, device: str) -> Answer:
     return Answer(f"{waits}: no worker{on} is alive. Start one:", "warn", command=command)
 
 
-def _done(ended: int, seeds: int) -> str:
+def _describe_done(ended: int, seeds: int) -> str:
     return f"{ended} of {formats.count(seeds, 'seed')} done"
 
 
-def _left(runs: Sequence[RunOut]) -> str:
+def _describe_time_left(runs: Sequence[RunOut]) -> str:
     """Time left for the seeds that train now. The wait of queued seeds is unknown."""
     etas = [run.progress.eta_seconds for run in runs if run.progress.eta_seconds is not None]
     if not etas:
@@ -195,17 +195,17 @@ def _left(runs: Sequence[RunOut]) -> str:
 
 
 def _so_far(experiment: ExperimentOut) -> str:
-    pooled = _pooled(experiment)
+    pooled = _pool_seeds(experiment)
     if pooled is None or pooled[1].mean is None:
         return ""
     return f"; so far {formats.value(pooled[1].mean, pooled[0])}"
 
 
-def _succeeded(experiment: ExperimentOut) -> Answer:
+def _describe_success(experiment: ExperimentOut) -> Answer:
     runs = experiment.runs
-    pooled = _pooled(experiment)
+    pooled = _pool_seeds(experiment)
     if pooled is None:
-        return Answer(f"{_done(len(runs), len(runs))}.", "", ())
+        return Answer(f"{_describe_done(len(runs), len(runs))}.", "", ())
     metric, found = pooled
     if found.mean is None:
         text = "The seed" if len(runs) == 1 else f"All {len(runs)} seeds"
@@ -229,7 +229,7 @@ def _facts_of(experiment: ExperimentOut) -> list[str]:
     return told
 
 
-def _pooled(experiment: ExperimentOut) -> tuple[str, Value] | None:
+def _pool_seeds(experiment: ExperimentOut) -> tuple[str, Value] | None:
     """Metric, and the pooled value of the seeds that have succeeded; None for an analysis."""
     benchmark = BENCHMARKS.get(experiment.spec["task"]["name"])
     mixed = any(run.of_older_code for run in experiment.runs) and not all(run.of_older_code for run in experiment.runs)
@@ -282,7 +282,7 @@ def spread(steps: Sequence[int], most: int) -> list[int]:
     return [steps[round(k * (len(steps) - 1) / (most - 1))] for k in range(most)]
 
 
-def told_departures(spec: Mapping[str, Any]) -> list[tuple[str, str, str]] | None:
+def list_departures(spec: Mapping[str, Any]) -> list[tuple[str, str, str]] | None:
     """Options that differ from the profile: path, value in this spec, value in the profile.
 
     None for an analysis, and for a spec that cannot be read here, such as a spec of a plug-in that is not installed.

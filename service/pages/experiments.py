@@ -34,14 +34,14 @@ PATH = "/experiments"
 router = PageRouter()
 
 
-def _given(content: Any) -> Any:
+def _drop_empty(content: Any) -> Any:
     """Treat an empty field of a form as not given."""
     if isinstance(content, list):
         return [text for text in content if text]
     return content or None
 
 
-Blank = BeforeValidator(_given)
+Blank = BeforeValidator(_drop_empty)
 TYPED: Mapping[str, TypeAdapter[Any]] = {
     "label": TypeAdapter(Annotated[list[parameters.Label], Field(max_length=MAX_LABELS)] | None),
     "fingerprint": TypeAdapter(parameters.Beginning | None),
@@ -117,7 +117,7 @@ def list_experiments(
     check_known("task", filters.task, TASKS)
     check_known("method", filters.method, METHODS)
     errors = filters.errors
-    found, results = ([], {}) if errors else _found(db, filters, cursor)
+    found, results = ([], {}) if errors else _find_experiments(db, filters, cursor)
     shown = found[:ON_A_PAGE]
     last = shown[-1].id if len(found) > ON_A_PAGE else None
     return page(
@@ -140,7 +140,7 @@ def list_experiments(
     )
 
 
-def _found(
+def _find_experiments(
     db: Database, filters: Filters, cursor: str | None
 ) -> tuple[list[ExperimentSummary], Mapping[str, Sequence[RunResult]]]:
     """Experiments of a page, and the first experiment of the next page, if there is one; and results by experiment."""

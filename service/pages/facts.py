@@ -17,7 +17,7 @@ def facts(runs: Sequence[RunOut]) -> Facts:
     of_runs = {run.seed: _of(run) for run in runs if run.environment is not None}
     names = dict.fromkeys([*FIRST, *(name for found in of_runs.values() for name in found)])
     by_name = ((name, {seed: found[name] for seed, found in of_runs.items() if name in found}) for name in names)
-    return [(name, _grouped(values, len(of_runs))) for name, values in by_name if values]
+    return [(name, _group_seeds(values, len(of_runs))) for name, values in by_name if values]
 
 
 def _of(run: RunOut) -> Mapping[str, str]:
@@ -28,16 +28,16 @@ def _of(run: RunOut) -> Mapping[str, str]:
     return {name: str(content) for name, content in found.items() if content is not None}
 
 
-def _grouped(values: Mapping[int, str], of: int) -> list[tuple[str, str]]:
+def _group_seeds(values: Mapping[int, str], of: int) -> list[tuple[str, str]]:
     seeds: dict[str, list[int]] = {}
     for seed, text in values.items():
         seeds.setdefault(text, []).append(seed)
     if len(seeds) == 1 and len(values) == of:
         return [(text, "") for text in seeds]
-    return [(text, _named(own)) for text, own in seeds.items()]
+    return [(text, _name_seeds(own)) for text, own in seeds.items()]
 
 
-def _named(seeds: Sequence[int]) -> str:
+def _name_seeds(seeds: Sequence[int]) -> str:
     if len(seeds) > MAX_NAMED:
         return f"{len(seeds)} seeds"
     return f"seed{'s' if len(seeds) > 1 else ''} {listed([str(seed) for seed in seeds])}"

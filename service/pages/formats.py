@@ -54,7 +54,7 @@ __all__ = [
     "interval",
     "interval_in_words",
     "level",
-    "linked",
+    "link_papers",
     "listed",
     "moment",
     "name",
@@ -67,7 +67,7 @@ __all__ = [
     "ratio_interval",
     "seconds",
     "share",
-    "shortened",
+    "shorten_digest",
     "size",
     "span",
     "steps",
@@ -86,13 +86,13 @@ def name(text: str) -> Markup:
     return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
 
 
-def linked(text: str) -> Markup:
+def link_papers(text: str) -> Markup:
     """Escape a citation, and link its arXiv numbers to the papers."""
     link = r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv:\1</a>'
     return Markup(ARXIV.sub(link, str(escape(text))))
 
 
-def shortened(text: str) -> Markup:
+def shorten_digest(text: str) -> Markup:
     """Shorten a checksum or a commit; its title has the whole text. Other texts are only escaped."""
     if not DIGEST.fullmatch(text):
         return escape(text)
@@ -127,9 +127,9 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
         moment,
         listed,
         name,
-        linked,
+        link_papers,
         prose,
-        shortened,
+        shorten_digest,
         figure,
         option,
         pair,

@@ -53,10 +53,10 @@ async def _fields(request: Request, most_bytes: int, most_fields: int) -> Pairs:
     body = await read_body(request, most_bytes, "form")
     if body.count(b"&") >= most_fields:
         raise TooLarge(f"the form has over {most_fields} fields; send at most {most_fields}")
-    return _parsed(body) if len(body) <= SMALL_BYTES else await in_reader(_parsed, body)
+    return _parse_form(body) if len(body) <= SMALL_BYTES else await in_reader(_parse_form, body)
 
 
-def _parsed(body: bytes) -> Pairs:
+def _parse_form(body: bytes) -> Pairs:
     try:
         return parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), errors="strict")
     except ValueError as error:
@@ -66,7 +66,7 @@ def _parsed(body: bytes) -> Pairs:
 FormFields = Annotated[Pairs, Depends(form_fields)]
 
 
-def _own(request: Request, fields: Pairs) -> Pairs:
+def _check_token(request: Request, fields: Pairs) -> Pairs:
     """Check that a form was sent from a page of this service. Returns the form's fields without the token.
 
     Raises:
@@ -78,12 +78,12 @@ def _own(request: Request, fields: Pairs) -> Pairs:
 
 async def own_fields(request: Request, fields: FormFields) -> Pairs:
     """Fields of a form that changes stored data, sent from a page of this service."""
-    return _own(request, fields)
+    return _check_token(request, fields)
 
 
 async def own_spec_fields(request: Request, fields: Annotated[Pairs, Depends(spec_fields)]) -> Pairs:
     """Fields of a form that holds a spec, sent from a page of this service."""
-    return _own(request, fields)
+    return _check_token(request, fields)
 
 
 OwnSpecFields = Annotated[Pairs, Depends(own_spec_fields)]

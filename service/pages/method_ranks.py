@@ -75,10 +75,10 @@ def rank_table(session: Session, kept: AnswerCache, boards: Sequence[Leaderboard
     own = [board for board in boards if board.profile == profile and board.n_entries and _is_own(board)]
     version = tuple((board.task, *queries.version(session, board.task, cast(ProfileName, profile))) for board in own)
 
-    def made() -> bytes:
+    def make_columns() -> bytes:
         return COLUMNS.dump_json([_column(session, board) for board in own])
 
-    columns = COLUMNS.validate_json(kept.get(("standings", profile), version, made))
+    columns = COLUMNS.validate_json(kept.get(("standings", profile), version, make_columns))
     ranks: dict[str, list[int]] = {}
     for column in columns:
         last = len(column.ranks)

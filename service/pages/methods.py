@@ -20,7 +20,7 @@ from service.leaderboards.seeds import NEEDED, describe_seed_count
 from service.pages import formats
 from service.pages.method_ranks import busiest, rank_table
 from service.pages.options import options_of
-from service.pages.rendering import html, kept, page
+from service.pages.rendering import answer_from_cache, html, page
 from service.pages.routing import PageRouter
 from service.report_cards import figures, queries
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard
@@ -50,15 +50,15 @@ def get_method(request: Request, name: Annotated[str, Path()], parts: PartsDep) 
     """Page of a method: what it does, and what it costs."""
     check_found("method", name, METHODS)
     with parts.db.snapshot() as session:
-        return kept(
+        return answer_from_cache(
             request,
             parts,
             queries.version(session, name),
-            lambda: html(request, "methods/method.html", **_shown(session, name)),
+            lambda: html(request, "methods/method.html", **_collect_values(session, name)),
         )
 
 
-def _shown(session: Session, name: str) -> dict[str, Any]:
+def _collect_values(session: Session, name: str) -> dict[str, Any]:
     """Values of a method's page."""
     card = queries.report_card(session, name)
     return {
@@ -71,7 +71,7 @@ def _shown(session: Session, name: str) -> dict[str, Any]:
         "cells": {cell: _in_cell(found) for cell, found in card.cells.items()},
         "findings": list(findings(card)),
         "missing": [_to_measure(spec) for spec in card.missing],
-        "flows": {figure: _sampled(figures.flows(session, card, figure)) for figure in figures.names(card)},
+        "flows": {figure: _sample_lines(figures.flows(session, card, figure)) for figure in figures.names(card)},
         "options": options_of(METHODS[name].model_json_schema(), without=("method",)),
         "tasks": [task for task in TASKS if name in descriptions.task(task).methods],
     }
@@ -84,7 +84,7 @@ def claim(card: ReportCard) -> str:
     if placed and not ranked:
         return f"Too few seeds to rank it on any board: {NEEDED}."
     if not ranked:
-        return _unranked(card)
+        return _explain_missing_rank(card)
     best = min(ranked, key=lambda one: (one.shared_rank or 0, -one.of))
     first = [one for one in ranked if one.shared_rank == 1]
     surely = sum(one.rank_ci is not None and one.rank_ci[1] == 1 for one in first)
@@ -98,7 +98,7 @@ def claim(card: ReportCard) -> str:
     return f"Its best rank is {best.shared_rank} of {best.of}{tied} ({where})."
 
 
-def _unranked(card: ReportCard) -> str:
+def _explain_missing_rank(card: ReportCard) -> str:
     if not card.standings:
         return "It is on no board yet."
     diverged = all(one.n_diverged == one.n_seeds for one in card.standings)
@@ -108,13 +108,13 @@ def _unranked(card: ReportCard) -> str:
 
 def facts(card: ReportCard) -> list[str]:
     """Facts on the method: the cost of a training step, and how many analyses are not measured yet."""
-    costs = [f"{_told_cost(found)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
+    costs = [f"{_describe_cost(found)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
     told = [f"a training step takes {formats.listed(costs)}, compared with none"] if costs else []
     open_ones = len(card.missing)
     return [*told, *([f"{formats.count(open_ones, 'analysis', 'analyses')} not measured yet"] if open_ones else [])]
 
 
-def _told_cost(found: CellOut) -> str:
+def _describe_cost(found: CellOut) -> str:
     measured = _in_cell(found)
     return f"{measured.cost} ({measured.cost_limits})" if measured.cost_limits else f"{measured.cost} (no interval)"
 
@@ -201,7 +201,7 @@ def _to_measure(spec: Mapping[str, Any]) -> ToMeasure:
     return ToMeasure(f"{name} in {cell}" if cell else name, fields)
 
 
-def _sampled(flows: Mapping[str, Sequence[tuple[float, float]]]) -> list[tuple[str, list[tuple[float, float]]]]:
+def _sample_lines(flows: Mapping[str, Sequence[tuple[float, float]]]) -> list[tuple[str, list[tuple[float, float]]]]:
     """Label and some points of each line, evenly spread, for the table that shows the figure as numbers."""
     return [(label, _spread(points)) for label, points in flows.items()]
 

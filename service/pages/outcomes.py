@@ -6,7 +6,7 @@ from service.experiments.schemas import RunOut
 from service.sweeps.schemas import SweepCell
 
 
-def diverged_at(run: RunOut) -> int | None:
+def find_divergence_step(run: RunOut) -> int | None:
     """The step at which a run diverged; None if the run did not diverge."""
     if run.outcome != "diverged":
         return None
@@ -19,6 +19,6 @@ def count_diverged(runs: Sequence[RunOut]) -> int:
     return sum(run.outcome == "diverged" for run in runs)
 
 
-def diverged_in(cells: Sequence[SweepCell]) -> int:
+def count_diverged_seeds(cells: Sequence[SweepCell]) -> int:
     """Count the diverged seeds of a sweep's cells."""
     return sum(cell.entry.n_diverged for cell in cells if cell.entry)

@@ -29,7 +29,7 @@ def get_file(request: Request, digest: Annotated[str, Path()], name: Annotated[s
         raise NotFound("this file is of another version of the service; load the page again") from None
     headers = {"Cache-Control": FOR_GOOD, "Vary": "Accept-Encoding"}
     if len(content) >= MINIMUM_SIZE and accepts_gzip(request.headers.get("accept-encoding", "")):
-        content, headers["Content-Encoding"] = FILES.compressed(name), "gzip"
+        content, headers["Content-Encoding"] = FILES.compress_file(name), "gzip"
     return Response(content, media_type=media_type(name), headers=headers)
 
 

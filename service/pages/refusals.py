@@ -41,7 +41,7 @@ class ShowRefusals:
         body = bytearray()
         begun = False
 
-        async def shown(message: Message) -> None:
+        async def send_as_page(message: Message) -> None:
             nonlocal start, begun
             if message["type"] == "http.response.start" and _is_problem(message):
                 start = message
@@ -56,7 +56,7 @@ class ShowRefusals:
                 await _send_page(scope, start, json.loads(body), send)
 
         try:
-            await self._app(scope, receive, shown)
+            await self._app(scope, receive, send_as_page)
         except Exception as error:
             if not begun:
                 problem = Defect(type(error).__name__).problem()

@@ -15,7 +15,7 @@ from normcore.figures.styles import style_of
 from service.http.dependencies import Parts
 from service.keys.browser import TOKEN, form_token, is_signed_in
 from service.pages.formats import FILTERS
-from service.pages.outcomes import diverged_at
+from service.pages.outcomes import find_divergence_step
 from service.pages.static import FILES
 
 THEMES: tuple[Theme, ...] = get_args(Theme)
@@ -33,7 +33,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {**FILTERS, "diverged_at": diverged_at}
+    environment.filters |= {**FILTERS, "find_divergence_step": find_divergence_step}
     environment.globals |= {
         "static": FILES.address,
         "files": FILES,
@@ -104,7 +104,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     return HTMLResponse(html(request, template, **values), status, headers={"Cache-Control": "no-cache"})
 
 
-def kept(request: Request, parts: Parts, version: Hashable, make: Callable[[], str]) -> Response:
+def answer_from_cache(request: Request, parts: Parts, version: Hashable, make: Callable[[], str]) -> Response:
     """Answer with a page that does not change while its data has this version.
 
     The answer is 304 if the browser has the page. Otherwise the page comes from the cache, or is made.

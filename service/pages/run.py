@@ -20,7 +20,7 @@ from service.http.dependencies import Parts, PartsDep
 from service.pages import formats
 from service.pages.experiment import MAX_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
 from service.pages.facts import facts
-from service.pages.rendering import html, kept
+from service.pages.rendering import answer_from_cache, html
 from service.pages.routing import PageRouter
 
 PICTURES = (".png", ".svg")
@@ -49,7 +49,7 @@ async def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -
         stored: Sequence[Artifact] | None = await parts.store_threads.call(parts.artifacts.list, run_id)
     except Unavailable:
         stored = None
-    return await run_in_threadpool(_shown, request, parts, run_id, stored)
+    return await run_in_threadpool(_answer_with_run, request, parts, run_id, stored)
 
 
 def _check_there(db: Database, run_id: str) -> None:
@@ -57,7 +57,7 @@ def _check_there(db: Database, run_id: str) -> None:
         queries.run(session, run_id)
 
 
-def _shown(request: Request, parts: Parts, run_id: str, listed: Sequence[Artifact] | None) -> Response:
+def _answer_with_run(request: Request, parts: Parts, run_id: str, listed: Sequence[Artifact] | None) -> Response:
     """Answer with the page.
 
     Args:
@@ -69,7 +69,9 @@ def _shown(request: Request, parts: Parts, run_id: str, listed: Sequence[Artifac
         stored = None if listed is None else _files(run, listed)
         alone = _waits_for_nobody(session, parts, run)
         version = (position, run, stored, alone)
-        return kept(request, parts, repr(version), lambda: _page(request, session, run, position, stored, alone))
+        return answer_from_cache(
+            request, parts, repr(version), lambda: _page(request, session, run, position, stored, alone)
+        )
 
 
 def _files(run: RunOut, listed: Sequence[Artifact]) -> list[File]:
@@ -140,14 +142,14 @@ def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
         return Answer(f"It was cancelled at step {formats.steps(run.progress.step)}.", "warn")
     result = run.result or {}
     if run.outcome == "diverged":
-        return Answer(_diverged(run, result.get("divergence")), "warn")
+        return Answer(_describe_divergence(run, result.get("divergence")), "warn")
     if metric is None:
         return Answer(f"It found {formats.count(len(result.get('findings', [])), 'thing')}.")
     named = metric.replace("_", " ")
     return Answer(f"{formats.value(result['value'], metric)} test {named}; {_target(result)}.")
 
 
-def _diverged(run: RunOut, divergence: Mapping[str, Any] | None) -> str:
+def _describe_divergence(run: RunOut, divergence: Mapping[str, Any] | None) -> str:
     if divergence is None:
         return f"It diverged at step {formats.steps(run.progress.step)}: its numbers were no longer finite."
     series = divergence["series"]

@@ -21,7 +21,7 @@ class ProtectBrowsers:
             await self._app(scope, receive, send)
             return
 
-        async def protected(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message["headers"])
                 headers.setdefault("Content-Security-Policy", POLICY)  # the guide has its own policy
@@ -29,4 +29,4 @@ class ProtectBrowsers:
                 headers["Referrer-Policy"] = "same-origin"
             await send(message)
 
-        await self._app(scope, receive, protected)
+        await self._app(scope, receive, send_with_headers)

@@ -42,7 +42,7 @@ def written_spec(pairs: Pairs) -> dict[str, Any]:
     return spec
 
 
-def reduced(spec: Mapping[str, Any]) -> dict[str, Any]:
+def reduce_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce a complete spec to its short form."""
     form = form_of(spec)
     found: dict[str, Any] = {}

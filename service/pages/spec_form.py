@@ -102,7 +102,7 @@ class _Chosen(NamedTuple):
 
 def form_of(written: Mapping[str, Any]) -> Form:
     """Make the form of a spec, valid or not. A task, method or the like that is unknown counts as not written."""
-    chosen = _chosen(written)
+    chosen = _complete_choices(written)
     skeleton: dict[str, Any] = {}
     for tag in chosen.tags:
         if (value := at(chosen.complete, tag)) is not NOTHING:
@@ -114,7 +114,7 @@ def form_of(written: Mapping[str, Any]) -> Form:
     return form
 
 
-def _chosen(written: Mapping[str, Any]) -> _Chosen:
+def _complete_choices(written: Mapping[str, Any]) -> _Chosen:
     name, profile = at(written, TASK), at(written, PROFILE)
     task = TASKS[name if isinstance(name, str) and name in TASKS else FIRST_TASK]
     known = isinstance(profile, str) and profile in task.profiles

@@ -63,7 +63,7 @@ class StaticFiles:
         return found[1].decode()
 
     @cache  # noqa: B019 - the only instance lives as long as the process
-    def compressed(self, name: str) -> bytes:
+    def compress_file(self, name: str) -> bytes:
         """Content of a file, compressed by gzip.
 
         Raises:

@@ -32,7 +32,7 @@ from service.pages.forms import OwnSpecFields
 from service.pages.paths import NOTHING, at, put
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
-from service.pages.spec_changes import Pairs, reduced, written_spec
+from service.pages.spec_changes import Pairs, reduce_spec, written_spec
 from service.pages.spec_fields import FIRST, METHOD, PROFILE, TASK
 from service.pages.spec_form import CELL, Form, form_of
 
@@ -64,11 +64,11 @@ def get_submit(
             put(spec, path, value)
     spec = _with_first_choices(spec)
     if seeds is not None:
-        spec["seeds"] = _lacking(parts, spec, seeds) or spec.get("seeds", [0])
+        spec["seeds"] = _list_missing_seeds(parts, spec, seeds) or spec.get("seeds", [0])
     return _page(request, parts, Draft(spec))
 
 
-def _lacking(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
+def _list_missing_seeds(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
     """Seeds from 0 to ``seeds`` - 1 that are not measured yet; all of them if the spec is not valid."""
     every = list(range(seeds))
     try:
@@ -162,7 +162,7 @@ def _spec_of(parts: Parts, experiment_id: str) -> dict[str, Any]:
     """Spec of an earlier experiment, without what its profile has anyway."""
     with parts.db.snapshot() as session:
         stored = queries.experiment(session, experiment_id).spec
-    return reduced(parse(stored).model_dump(mode="json"))
+    return reduce_spec(parse(stored).model_dump(mode="json"))
 
 
 def _with_first_choices(spec: dict[str, Any]) -> dict[str, Any]:

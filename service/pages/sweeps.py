@@ -13,9 +13,9 @@ from service.http.dependencies import PartsDep
 from service.http.pages import AnId
 from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
 from service.pages import formats
-from service.pages.cells import arranged, has_diverged
+from service.pages.cells import arrange_cells, has_diverged
 from service.pages.forms import own_fields
-from service.pages.outcomes import diverged_in
+from service.pages.outcomes import count_diverged_seeds
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.pages.seeds import more_seeds, too_few
@@ -59,10 +59,10 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDe
         axes=axes(sweep),
         metric=metric,
         claim=claim(sweep),
-        diverged=diverged_in(sweep.cells),
+        diverged=count_diverged_seeds(sweep.cells),
         facts=facts(sweep),
-        shown=arranged(sweep, metric),
-        flips=[told(flip, few=_has_few_seeds(sweep)) for flip in sweep.budget_flips],
+        shown=arrange_cells(sweep, metric),
+        flips=[describe_flip(flip, few=_has_few_seeds(sweep)) for flip in sweep.budget_flips],
         more=more_seeds(sweep.best.entry) if sweep.best and sweep.best.entry and too_few(sweep.best.entry) else "",
         budgets=_budgets(sweep),
         may_cancel=sweep.state in WAITING,
@@ -160,7 +160,7 @@ def _has_few_seeds(sweep: Sweep) -> bool:
     return any(cell.entry is not None and are_too_few(cell.entry.n_seeds) for cell in sweep.cells)
 
 
-def told(flip: BudgetFlip, *, few: bool) -> str:
+def describe_flip(flip: BudgetFlip, *, few: bool) -> str:
     """Sentence on a flip: from which number of cells on another method is better.
 
     Args:

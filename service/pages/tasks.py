@@ -60,7 +60,7 @@ def get_task(request: Request, name: Annotated[str, Path()], parts: PartsDep) ->
         task=task,
         boards=boards,
         answer=answer(name),
-        profiles={profile: _shown(found) for profile, found in task.profiles.items()},
+        profiles={profile: _describe_profile(found) for profile, found in task.profiles.items()},
         data=[_data(parts, need) for need in _needs(name)],
         options=options_of(known.model_json_schema(), without=("name", "profile")),
         validates_with=BENCHMARKS[name].validates_with if name in BENCHMARKS else None,
@@ -102,7 +102,7 @@ def _data(parts: Parts, need: Need) -> tuple[DatasetOut, str]:
     return descriptions.dataset(need.dataset, folder), by_hand(known, folder) if known.files else ""
 
 
-def _shown(profile: ProfileOut) -> dict[str, Any]:
+def _describe_profile(profile: ProfileOut) -> dict[str, Any]:
     """Values of a profile: a line, some numbers, and the whole spec."""
     spec = profile.spec
     if spec is None:

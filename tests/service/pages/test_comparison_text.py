@@ -13,8 +13,8 @@ from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Differ
 from service.db import Database
 from service.leaderboards.entry import Estimate
 from service.leaderboards.schemas import Problem
-from service.pages.comparison_page import differing
-from service.pages.comparison_text import compared, facts, verdict
+from service.pages.comparison_page import find_differing_fields
+from service.pages.comparison_text import compare_with_baseline, facts, verdict
 from tests.service.comparisons.test_routes import trained
 from tests.service.sample_runs import MAX_STEPS
 
@@ -165,7 +165,7 @@ def test_every_outcome_has_its_sentence(entries: list[ComparedEntry], told: str)
 
 def test_dots_are_the_differences_of_single_seeds() -> None:
     shown = comparison(entry("a", 0.9), entry("none", 0.5))
-    [row] = compared(shown, values(shown))
+    [row] = compare_with_baseline(shown, values(shown))
     assert row.entry.fingerprint == "a"
     assert row.dots == pytest.approx([0.4] * 3)
 
@@ -264,7 +264,7 @@ def test_the_facts_name_the_fastest_entry_and_the_cost_of_its_steps() -> None:
 
 
 def test_differing_fields_are_listed_by_path_and_equal_fields_counted() -> None:
-    found = differing([{"norm": {"method": "a", "eps": 1}, "x": 1}, {"norm": {"method": "b"}, "x": 1}])
+    found = find_differing_fields([{"norm": {"method": "a", "eps": 1}, "x": 1}, {"norm": {"method": "b"}, "x": 1}])
     assert found.fields == {"norm.method": ["a", "b"], "norm.eps": [1, None]}
     assert found.equal == 1
 

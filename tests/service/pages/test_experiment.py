@@ -14,7 +14,7 @@ from service.experiments import examples, lifecycle
 from service.experiments.lifecycle import Lease
 from service.experiments.schemas import ExperimentOut, HistoryEntry, ProgressOut, RunOut, derived_state
 from service.experiments.seed_curves import SeedCurve, SeedCurves
-from service.pages.experiment import answer, board_address, curve_table, history, spread, told_departures
+from service.pages.experiment import answer, board_address, curve_table, history, list_departures, spread
 from service.workload.backlog import Backlog
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 from tests.service.pages.figures import drawn, expect_drawn
@@ -122,8 +122,8 @@ def test_the_board_of_an_experiment_is_that_of_its_own_problem() -> None:
 def test_departures_are_shown_with_the_values_of_the_profile() -> None:
     spec = resolve(written(training={"batch_size": 7})).model_dump(mode="json")
     usual = str(resolve(written()).model_dump(mode="json")["training"]["batch_size"])
-    assert told_departures(spec) == [("training.batch_size", "7", usual)]
-    assert told_departures({**spec, "task": {"name": "gone", "profile": "small"}}) is None
+    assert list_departures(spec) == [("training.batch_size", "7", usual)]
+    assert list_departures({**spec, "task": {"name": "gone", "profile": "small"}}) is None
 
 
 def test_the_table_has_the_curves_at_steps_that_are_spread() -> None:

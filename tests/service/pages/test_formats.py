@@ -73,7 +73,7 @@ def test_text_between_backticks_is_code_and_other_text_is_escaped() -> None:
 
 
 def test_a_citation_is_escaped_and_its_arxiv_numbers_are_links() -> None:
-    shown = formats.linked('<script>alert(1)</script> & "A", arXiv:1607.06450')
+    shown = formats.link_papers('<script>alert(1)</script> & "A", arXiv:1607.06450')
     assert shown == (
         "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;A&#34;, "
         '<a href="https://arxiv.org/abs/1607.06450" rel="noreferrer">arXiv:1607.06450</a>'
@@ -82,5 +82,5 @@ def test_a_citation_is_escaped_and_its_arxiv_numbers_are_links() -> None:
 
 def test_a_digest_is_shortened_and_whole_in_its_title() -> None:
     digest = "0123456789abcdef" * 4
-    assert formats.shortened(digest) == f'<abbr title="{digest}">0123456789ab</abbr>'
-    assert formats.shortened("AMD <EPYC>") == "AMD &lt;EPYC&gt;"
+    assert formats.shorten_digest(digest) == f'<abbr title="{digest}">0123456789ab</abbr>'
+    assert formats.shorten_digest("AMD <EPYC>") == "AMD &lt;EPYC&gt;"

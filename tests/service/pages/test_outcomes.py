@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.experiments import examples
-from service.pages.outcomes import diverged_at
+from service.pages.outcomes import find_divergence_step
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
 from tests.service.sample_runs import begun, claimed, finished, measured, recorded, submitted
 from tests.service.sweeps.sample_sweeps import run_all, stored
@@ -47,8 +47,8 @@ def diverged(db: Database, *, at: int = 10, of: int = 1, lost: int = 1) -> Any:
     ],
 )
 def test_the_step_of_a_divergence_comes_from_the_result_or_is_the_last_step(result: Any, step: int) -> None:
-    assert diverged_at(examples.RUN.model_copy(update={"outcome": "diverged", "result": result})) == step
-    assert diverged_at(examples.RUN.model_copy(update={"outcome": "completed", "result": result})) is None
+    assert find_divergence_step(examples.RUN.model_copy(update={"outcome": "diverged", "result": result})) == step
+    assert find_divergence_step(examples.RUN.model_copy(update={"outcome": "completed", "result": result})) is None
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

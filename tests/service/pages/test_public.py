@@ -20,7 +20,7 @@ def test_files_are_kept_for_good_and_compressed_once(shared_client: TestClient) 
     assert int(answer.headers["content-length"]) < 2_000_000 < len(answer.content)
     plain = shared_client.get(address, headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
-    assert plain.content == answer.content == gzip.decompress(FILES.compressed("plotly.min.js"))
+    assert plain.content == answer.content == gzip.decompress(FILES.compress_file("plotly.min.js"))
 
 
 @pytest.mark.parametrize("path", ["/static/0000000000000000/page.js", f"/static/{FILES.digest}/../formats.py"])

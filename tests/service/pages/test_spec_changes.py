@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from normcore.spec import TASKS, resolve
-from service.pages.spec_changes import reduced, written_spec
+from service.pages.spec_changes import reduce_spec, written_spec
 from service.pages.spec_form import form_of
 
 RBN = {"task": {"name": "permuted_digits", "profile": "small"}, "norm": {"method": "recurrent_batch_norm"}}
@@ -109,5 +109,5 @@ def test_a_form_with_malformed_hidden_fields_does_no_harm(shown: str) -> None:
 def test_a_complete_spec_is_reduced_to_what_its_profile_does_not_have() -> None:
     written = {**RBN, "training": {"optimizer": {"name": "adam"}, "clip_norm": None}, "seeds": [1]}
     complete = resolve(written).model_dump(mode="json")
-    assert reduced(complete) == written
-    assert resolve(reduced(complete)) == resolve(written)
+    assert reduce_spec(complete) == written
+    assert resolve(reduce_spec(complete)) == resolve(written)
