@@ -136,7 +136,7 @@ class Heartbeats:
                     if gone:
                         registration.remove(session, self._identity.id)
                         return
-                    registration.heartbeat(session, self._told(session))
+                    registration.heartbeat(session, self._describe_worker(session))
             except SQLAlchemyError as error:
                 log.warning("no heartbeat: %s", one_line(error))
                 if gone:
@@ -147,7 +147,7 @@ class Heartbeats:
                 log.warning("no fork server: %s", error)
             self._due.wait(self._settings.heartbeat_seconds)
 
-    def _told(self, session: Session) -> WorkerIdentity:
+    def _describe_worker(self, session: Session) -> WorkerIdentity:
         """Identity of the worker as it is now. On a GPU its memory is the GPU's own, on the CPU what the machine gives
         a training.
         """

@@ -15,7 +15,7 @@ from normcore.source_files import keep_digests
 from normcore.spec.plug_ins.errors import CannotRun
 from workers import memory, training_log
 from workers.loaded_code import LOADED
-from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, named
+from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, name_files
 from workers.training import CodeEdited, OlderModel, Training, Trouble, Unstored
 
 PASSING = {  # errors of the machine, which have nothing to do with what is trained
@@ -38,7 +38,7 @@ def work(job: Job, worker: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(worker, unstored), daemon=True).start()
     keep_digests(job.digests)
-    changed = LOADED.changed()
+    changed = LOADED.list_changed_files()
     if changed:
         worker.send(CodeChanged(changed))
         return
@@ -54,7 +54,7 @@ def _execute(
     try:
         training_log.write_to(job.log)
         if job.changed:
-            log.info("a fresh process, because code was edited since the last training: %s", named(job.changed))
+            log.info("a fresh process, because code was edited since the last training: %s", name_files(job.changed))
         if job.no_kernels is not None:
             forgo(job.no_kernels)
         return Training(job, worker, stop, unstored).until_end()
@@ -84,6 +84,6 @@ def _listen(worker: Connection, unstored: Unstored) -> None:
         while True:
             message = worker.recv()
             assert isinstance(message, Stored)
-            unstored.stored_up_to(message.step)
+            unstored.drop_stored(message.step)
     except (EOFError, OSError):
         os._exit(1)

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from normcore.spec.kernels import FUSED_PAIRS
-from workers.subprocess_task import working
+from workers.subprocess_task import run_in_process
 
 if TYPE_CHECKING:
     from normcore.kernels.gpu_verdicts import Verdict
@@ -48,11 +48,11 @@ def try_all(device: str, trial: Trial | None = None, trial_seconds: float = TRIA
         Reason why runs cannot ask for all fused kernels by name here; None if they can.
     """
     try:
-        before = _known(device)
+        before = _read_verdicts(device)
         if before.untried:
             log.info("trying fused kernels on this kind of device, the first time; it takes some minutes")
             _try(before.untried, device, trial or _trial, trial_seconds)
-        known = _known(device)
+        known = _read_verdicts(device)
     except (OSError, EOFError) as error:  # processes, files or memory ran out
         log.warning("fused kernels cannot be tried here: %s: %s", type(error).__name__, error)
         return "they cannot be tried"
@@ -75,7 +75,7 @@ def _try(pairs: list[Pair], device: str, trial: Trial, seconds: float) -> None:
 
 def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str | None:
     """Try a pair. Return the reason why the trial broke; None if it gave a verdict, which is stored."""
-    with working(_try_one, pair, device, trial) as task:
+    with run_in_process(_try_one, pair, device, trial) as task:
         try:
             why: str | None = task.receive()
             if why == BEGUN:  # until then another worker may have tried the same
@@ -103,13 +103,13 @@ def _try_one(worker: Connection, pair: Pair, device_name: str, trial: Trial) -> 
     worker.send(why)
 
 
-def _known(device: str) -> Known:
+def _read_verdicts(device: str) -> Known:
     """Read the results of the trials, in a process of its own.
 
     Raises:
         ChildProcessError: that process ended before it sent the results.
     """
-    with working(_look, device) as task:
+    with run_in_process(_look, device) as task:
         known: Known = task.receive()
     return known
 

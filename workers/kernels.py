@@ -13,7 +13,7 @@ from pathlib import Path
 
 from normcore.spec.kernels import TRITON
 from workers.gpu_check import try_all
-from workers.subprocess_task import working
+from workers.subprocess_task import run_in_process
 
 log = logging.getLogger(__name__)
 
@@ -28,12 +28,12 @@ def prepare(device: str) -> str | None:
         Reason why this worker cannot take runs that ask for fused kernels by name; None if it can.
     """
     if device != "cpu":
-        missing = missing_for_triton() or try_all(device)
+        missing = find_missing_requirement() or try_all(device)
         if missing is not None:
             log.info("experiments that ask for fused kernels are left to other workers: %s", missing)
         return missing
     try:
-        missing = _compiled()
+        missing = _compile_in_process()
     except (OSError, EOFError) as error:  # processes, files or memory ran out
         missing = f"no process to compile them can be started: {type(error).__name__}: {error}"
     if missing is not None:
@@ -41,7 +41,7 @@ def prepare(device: str) -> str | None:
     return missing
 
 
-def missing_for_triton() -> str | None:
+def find_missing_requirement() -> str | None:
     """Missing requirement of the fused kernels on GPUs (triton, a C compiler or Python's headers), with how to install
     it. None if all are there.
     """
@@ -71,8 +71,8 @@ def _missing_headers() -> str | None:
     return None if header.exists() else f"there is no {header}; install it (Debian: apt install python3-dev)"
 
 
-def _compiled() -> str | None:
-    with working(_compile) as task:
+def _compile_in_process() -> str | None:
+    with run_in_process(_compile) as task:
         try:
             told: str | None = task.receive()
             if told == COMPILING:

@@ -46,7 +46,7 @@ class LoadedCode:
                 if not is_older:  # it may have been edited after it was imported
                     self._modules[path] = None
 
-    def changed(self) -> tuple[str, ...]:
+    def list_changed_files(self) -> tuple[str, ...]:
         """Paths of files that differ from what was imported. Files that were added to the folders or removed from them
         count, too.
         """

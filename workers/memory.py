@@ -68,7 +68,7 @@ def restrict(memory: int, device: str) -> None:
     with suppress(OSError):  # not Linux
         Path("/proc/self/oom_score_adj").write_text(str(FIRST_VICTIM))
     if device == "cpu":
-        mapped, taken = _status("self", "VmData"), _taken("self")
+        mapped, taken = _status("self", "VmData"), _count_taken_bytes("self")
         if mapped and taken:
             _set_data_limit(mapped + max(memory - taken, 0))
 
@@ -119,15 +119,15 @@ class MemoryWatch:
 
     def excess(self) -> str | None:
         """Reason why the training must end: it takes more memory than its limit. None if it does not, or has ended."""
-        taken = _taken(str(self._pid))
+        taken = _count_taken_bytes(str(self._pid))
         self.peak = max(self.peak, taken)
-        return self._compared(taken) if taken > self._limit else None
+        return self._compare_with_limit(taken) if taken > self._limit else None
 
-    def killed_by_kernel(self) -> str | None:
+    def explain_kernel_kill(self) -> str | None:
         """Text with the memory that the training took, if the kernel has killed a process for lack of memory since the
         training began; else None.
         """
-        return self._compared(self.peak) if self._kernel_kills() > self._kills else None
+        return self._compare_with_limit(self.peak) if self._kernel_kills() > self._kills else None
 
     @property
     def is_to_blame(self) -> bool:
@@ -136,7 +136,7 @@ class MemoryWatch:
         """
         return self.peak >= TO_BLAME * self._limit
 
-    def _compared(self, taken: int) -> str:
+    def _compare_with_limit(self, taken: int) -> str:
         return f"the training took {in_words(taken)}, and its worker gives it {in_words(self._limit)}"
 
     def _kernel_kills(self) -> int:
@@ -149,7 +149,7 @@ def in_words(size: int) -> str:
     return f"{size / (1 << 20):,.0f} MiB"
 
 
-def _taken(pid: str) -> int:
+def _count_taken_bytes(pid: str) -> int:
     """Bytes of memory that a process takes. Pages of files do not count, because the kernel drops them when it needs
     memory.
     """

@@ -132,7 +132,7 @@ class CodeChanged:
     files: tuple[str, ...]
 
 
-def named(files: Sequence[str]) -> str:
+def name_files(files: Sequence[str]) -> str:
     """Names of files as text, each with its folder. Of many files only the first are named."""
     shown = [str(PurePath(*PurePath(file).parts[-2:])) for file in files[:NAMED_FILES]]
     more = len(files) - len(shown)

@@ -57,7 +57,7 @@ class Report:
         self._flushed = time.monotonic()
         self._dirty = False
 
-    def started(self, message: RunStarted) -> None:
+    def note_start(self, message: RunStarted) -> None:
         """Take in that the training has started; ``flush`` writes it to the database."""
         for note in message.notes:
             log.warning("%s: %s", self._lease.run_id, note)
@@ -120,7 +120,7 @@ class Report:
             lambda session: figures.curves_of(session, queries.run(session, self._lease.run_id)), self._db.snapshot
         )
 
-    def finished(self, message: RunFinished | Analysed) -> None:
+    def write_result(self, message: RunFinished | Analysed) -> None:
         """Write the last measurements and the result in one transaction."""
 
         def write(session: Session) -> None:
@@ -137,23 +137,23 @@ class Report:
                 raise
             # An earlier try was committed, and only its answer was lost.
 
-    def failed(self, error: str) -> None:
+    def write_failure(self, error: str) -> None:
         """Write that the run failed: it cannot go on."""
         self._close(lambda session: lifecycle.fail(session, self._lease, error))
 
-    def cancelled(self) -> None:
+    def write_cancellation(self) -> None:
         """Write that the run was stopped because somebody asked to cancel it."""
         self._close(lambda session: lifecycle.confirm_cancel(session, self._lease))
 
-    def released(self, reason: str) -> Notification | None:
+    def release_run(self, reason: str) -> Notification | None:
         """Give the run back to the queue, because this worker stops."""
         return self._close(lambda session: lifecycle.release(session, self._lease, reason))
 
-    def deferred(self, reason: str) -> None:
+    def defer_run(self, reason: str) -> None:
         """Give the run back for a while, because something that the training needs does not work at the moment."""
         self._close(lambda session: lifecycle.defer(session, self._lease, reason))
 
-    def lost(self, reason: str) -> Notification | None:
+    def write_loss(self, reason: str) -> Notification | None:
         """Write that the attempt broke off."""
         limit = self._settings.max_attempts
         return self._close(lambda session: lifecycle.lose(session, self._lease, reason, max_attempts=limit))

@@ -40,7 +40,7 @@ class SubprocessTask:
 
 
 @contextmanager
-def working(work: Callable[..., None], *arguments: Any) -> Iterator[SubprocessTask]:
+def run_in_process(work: Callable[..., None], *arguments: Any) -> Iterator[SubprocessTask]:
     """Run ``work(connection, *arguments)`` in a separate process during the block. When the block ends, this process
     and all that it started are ended, even if the worker is told to stop meanwhile.
 

@@ -35,7 +35,7 @@ from workers.messages import (
     Stopped,
     Stored,
     Troubled,
-    named,
+    name_files,
 )
 from workers.report import GaveUp, Report
 from workers.settings import WorkerSettings
@@ -128,14 +128,14 @@ class Executor:
                 if not changed:
                     self._changed = ()
                     return
-                log.info("code was edited since the last training: %s", named(changed))
+                log.info("code was edited since the last training: %s", name_files(changed))
                 self._changed = tuple(sorted({*self._changed, *changed}))
                 try:
                     self._start_afresh(report)
                 except (OSError, EOFError) as error:
-                    self._not_started(report, error)
+                    self._defer_unstarted(report, error)
                     return
-            report.deferred(f"its code changes while the training starts: {named(self._changed)}")
+            report.defer_run(f"its code changes while the training starts: {name_files(self._changed)}")
         except LeaseLost:
             log.warning("%s belongs to another attempt; dropped", lease.run_id)
         except GaveUp as error:
@@ -170,22 +170,22 @@ class Executor:
                 printed = Path(ends.enter_context(NamedTemporaryFile(prefix="normbench-", suffix=".log")).name)
                 trainer = Trainer(self._job(claim, printed))
             except (OSError, EOFError) as error:
-                self._not_started(report, error)
+                self._defer_unstarted(report, error)
                 return ()
             ends.callback(trainer.close)
             ends.callback(trainer.kill)
             return self._follow(claim, trainer, report, printed)
 
-    def _not_started(self, report: Report, error: OSError | EOFError) -> None:
+    def _defer_unstarted(self, report: Report, error: OSError | EOFError) -> None:
         """Give the run back, because no process can be started: files, memory or processes ran out."""
         self._in_trouble = True
-        report.deferred(f"its worker could not start the training: {type(error).__name__}: {error}")
+        report.defer_run(f"its worker could not start the training: {type(error).__name__}: {error}")
 
     def _follow(self, claim: ClaimedRun, trainer: Trainer, report: Report, printed: Path) -> tuple[str, ...]:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
         watch = Watch(trainer, report, self._settings, grace, self.stopping, MemoryWatch(trainer.pid, self._memory))
         try:
-            notification = self._ended(claim.lease, report, watch)
+            notification = self._follow_to_end(claim.lease, report, watch)
         except LeaseLost:
             if watch.finished:
                 self._tell_store(claim.lease, outputs.discard)
@@ -198,7 +198,7 @@ class Executor:
         self._tidy_up(claim.lease, printed, watch)
         return ()
 
-    def _ended(self, lease: Lease, report: Report, watch: "Watch") -> Notification | None:
+    def _follow_to_end(self, lease: Lease, report: Report, watch: "Watch") -> Notification | None:
         """Follow the training to its end, store the curves if it is complete, and write how it ended."""
         write_end = watch.until_end()
         if watch.finished:
@@ -206,7 +206,7 @@ class Executor:
             try:
                 outputs.store_curves(Artifacts(self._settings.artifacts_url), lease.run_id, lease.attempt, curves)
             except Exception as error:  # every file system has errors of its own
-                report.deferred(f"artifact store: {type(error).__name__}: {error}")
+                report.defer_run(f"artifact store: {type(error).__name__}: {error}")
                 watch.finished, watch.trouble = False, True
                 return None
         return write_end()
@@ -293,8 +293,8 @@ class Watch:
         """
         while True:
             message = self._trainer.next(timeout=LISTEN_SECONDS)
-            end = self._take(message) if message is not None else self._broken_off()
-            end = end or self._out_of_memory()
+            end = self._take(message) if message is not None else self._check_trainer()
+            end = end or self._check_memory()
             if end is not None:
                 return end
             if self._report.is_due:
@@ -312,58 +312,58 @@ class Watch:
         self._last_message = time.monotonic()
         match message:
             case RunStarted():
-                self._report.started(message)
+                self._report.note_start(message)
             case Progress() | Measured() | Saved():
                 self._report.note(message)
             case RunFinished() | Analysed():
                 self.finished = True
-                return lambda: self._report.finished(message)
+                return lambda: self._report.write_result(message)
             case Troubled(reason):
                 self.trouble = True
-                return lambda: self._report.deferred(reason)
+                return lambda: self._report.defer_run(reason)
             case Failed(error):
-                return lambda: self._report.failed(error)
+                return lambda: self._report.write_failure(error)
             case Stopped():
-                return self._stopped
+                return self._report_stop
             case CodeChanged(files):
                 self.changed = files
                 return lambda: None
         return None
 
-    def _broken_off(self) -> WriteEnd | None:
+    def _check_trainer(self) -> WriteEnd | None:
         now = time.monotonic()
         if self._trainer.is_gone:
             self.broke_off = True
-            return self._stopped if self._kill_at else self._died()
+            return self._report_stop if self._kill_at else self._explain_death()
         if self._kill_at is not None and now > self._kill_at:
             self._trainer.kill()
         elif now - self._last_message > self._settings.stall_seconds:
             self._trainer.kill()
             self.broke_off = True
-            return lambda: self._report.lost(f"no progress for {self._settings.stall_seconds:g} s")
+            return lambda: self._report.write_loss(f"no progress for {self._settings.stall_seconds:g} s")
         return None
 
-    def _died(self) -> WriteEnd:
+    def _explain_death(self) -> WriteEnd:
         ended = self._trainer.close()
-        took = self._memory.killed_by_kernel() if ended == KILLED else None
+        took = self._memory.explain_kernel_kill() if ended == KILLED else None
         if took is not None and self._memory.is_to_blame:
-            return lambda: self._report.failed(f"out of memory: the kernel killed the training process: {took}")
+            return lambda: self._report.write_failure(f"out of memory: the kernel killed the training process: {took}")
         if took is not None:
-            return lambda: self._report.lost(
+            return lambda: self._report.write_loss(
                 f"the machine was out of memory, and the kernel killed the training: {took}"
             )
-        return lambda: self._report.lost(f"the training process was {ended}")
+        return lambda: self._report.write_loss(f"the training process was {ended}")
 
-    def _out_of_memory(self) -> WriteEnd | None:
+    def _check_memory(self) -> WriteEnd | None:
         excess = self._memory.excess()
         if excess is None:
             return None
         self._trainer.kill()
         self.broke_off = True
-        return lambda: self._report.failed(f"out of memory: {excess}")
+        return lambda: self._report.write_failure(f"out of memory: {excess}")
 
-    def _stopped(self) -> Notification | None:
+    def _report_stop(self) -> Notification | None:
         if self._report.cancel_requested:
-            self._report.cancelled()
+            self._report.write_cancellation()
             return None
-        return self._report.released("its worker stopped")
+        return self._report.release_run("its worker stopped")

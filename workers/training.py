@@ -26,7 +26,7 @@ from workers.bundle import Bundle
 from workers.checkpoints import Checkpoints, Past
 from workers.loaded_code import LOADED
 from workers.memory import ran_out
-from workers.messages import Job, Progress, RunFinished, RunStarted, Saved, Stopped, named
+from workers.messages import Job, Progress, RunFinished, RunStarted, Saved, Stopped, name_files
 
 PROGRESS_SECONDS = 0.25  # between two messages that only tell the step
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class CodeEdited(Exception):
     """Files were edited while the training started."""
 
     def __init__(self, files: tuple[str, ...]) -> None:
-        super().__init__(f"edited while the training started: {named(files)}")
+        super().__init__(f"edited while the training started: {name_files(files)}")
         self.files = files
 
 
@@ -63,7 +63,7 @@ class Unstored:
         with self._lock:
             self._measured += measured
 
-    def stored_up_to(self, step: int) -> None:
+    def drop_stored(self, step: int) -> None:
         with self._lock:
             self._measured = [m for m in self._measured if m.step > step]
 
@@ -108,13 +108,13 @@ class Training:
     def _take(self, event: Event) -> RunFinished | Analysed | Stopped | None:
         match event:
             case Stepped():
-                return self._stepped(event)
+                return self._handle_step(event)
             case Probed(seconds):
                 self._begun = self._start_of_training.add_probe(seconds)
             case Evaluating(step, seconds, phase):
                 self._worker.send(Progress(step, seconds, phase))
             case Measured():
-                self._measured(event)
+                self._send_measured(event)
             case Advanced(step, seconds):
                 self._worker.send(Progress(step, seconds))
                 return Stopped(None) if self._stop.is_set() else None
@@ -122,10 +122,10 @@ class Training:
                 log.info("analysed in %.1f s", event.seconds)
                 return event
             case Finished():
-                return self._finished(event)
+                return self._write_outputs(event)
         return None
 
-    def _stepped(self, event: Stepped) -> Stopped | None:
+    def _handle_step(self, event: Stepped) -> Stopped | None:
         if self._stop.is_set() or self._checkpoints.is_due(measured=self._has_measured):
             self._write_checkpoint(event)
         if self._stop.is_set():
@@ -136,7 +136,7 @@ class Training:
             self._tell()
         return None
 
-    def _measured(self, event: Measured) -> None:
+    def _send_measured(self, event: Measured) -> None:
         self._has_measured = True
         self._unstored.add(event)
         self._tell()
@@ -148,13 +148,13 @@ class Training:
             self._worker.send(self._untold)
             self._told, self._untold = time.monotonic(), None
 
-    def _finished(self, event: Finished) -> RunFinished:
+    def _write_outputs(self, event: Finished) -> RunFinished:
         result = event.result
         log.info("%s: test %s %s, selected at step %s", event.outcome, result.metric, result.value, result.step)
         if result.divergence is not None:
             log.warning("%s", result.divergence)
         for name, content_of in outputs.of(event):
-            content = content_of() if name == MODEL else _made(name, content_of)
+            content = content_of() if name == MODEL else _make_artifact(name, content_of)
             if content is not None:
                 self._write(name, content)
         return RunFinished(event.outcome, result, event.timing, self._start_of_training)
@@ -181,7 +181,7 @@ class Training:
     def _events(self) -> Iterator[Event]:
         """Yield the events after ``Started``, from the newest usable checkpoint on, or from the beginning."""
         message, events = self._start()
-        changed = LOADED.changed()  # since the process began; its digests may be of the edited files
+        changed = LOADED.list_changed_files()  # since the process began; its digests may be of the edited files
         if changed:
             raise CodeEdited(changed)
         self._unstored.add(*message.measured)
@@ -245,7 +245,7 @@ class Training:
         )
 
 
-def _made(name: str, content_of: Callable[[], bytes]) -> bytes | None:
+def _make_artifact(name: str, content_of: Callable[[], bytes]) -> bytes | None:
     """Make an artifact of the task. None if that fails: the log says why, and the run keeps its results."""
     try:
         return content_of()

@@ -22,7 +22,7 @@ import pytest
 from normcore.kernels.cpu.build import CELLS
 from tests.processes import Service, service, until
 from workers import fork_server, kernels
-from workers.kernels import missing_for_triton, prepare
+from workers.kernels import find_missing_requirement, prepare
 
 COMPILING = "INFO workers.kernels: compiling kernels for this processor, once on this machine; it takes some seconds"
 MISSING = "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
@@ -167,7 +167,7 @@ def test_a_worker_that_compiles_is_registered_and_claims_nothing(tmp_path: Path)
 def test_a_worker_on_a_gpu_needs_triton_and_no_kernels_of_the_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(kernels, "_compiled", lambda: pytest.fail("it compiles"))
+    monkeypatch.setattr(kernels, "_compile_in_process", lambda: pytest.fail("it compiles"))
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     assert prepare("cuda:1") == "there is no triton; install normbench[gpu]"
@@ -212,7 +212,7 @@ def test_a_worker_on_a_gpu_needs_the_c_compiler_that_triton_takes(
     monkeypatch.delenv("CC", raising=False)
     if named is not None:
         monkeypatch.setenv("CC", named)
-    assert missing_for_triton() == told
+    assert find_missing_requirement() == told
 
 
 def test_a_compiling_process_that_cannot_start_is_logged_and_ends_no_worker(
@@ -269,6 +269,6 @@ def test_a_worker_on_a_gpu_needs_pythons_headers(tmp_path: Path, monkeypatch: py
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     told = f"there is no {tmp_path}/Python.h; install it (Debian: apt install python3-dev)"
-    assert missing_for_triton() == told
+    assert find_missing_requirement() == told
     (tmp_path / "Python.h").touch()
-    assert missing_for_triton() is None
+    assert find_missing_requirement() is None

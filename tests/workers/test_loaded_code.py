@@ -12,7 +12,7 @@ import pytest
 
 import normcore
 from tests.processes import service
-from workers.messages import named
+from workers.messages import name_files
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "mean_absolute_norm"
 POINTS = "[normbench.methods]\nmean_absolute_norm = mean_absolute_norm:MeanAbsoluteNorm\n"
@@ -47,13 +47,13 @@ from normcore.spec.methods import METHODS
 METHODS["mean_absolute_norm"]
 LOADED.add_imported()
 site = Path(sys.argv[1])
-found = {"at first": LOADED.changed()}
+found = {"at first": LOADED.list_changed_files()}
 def edited(file, content):
     before = (site / file).read_text() if (site / file).exists() else None
     (site / file).write_text(content(before))
-    names = [str(Path(path).relative_to(site)) for path in LOADED.changed()]
+    names = [str(Path(path).relative_to(site)) for path in LOADED.list_changed_files()]
     (site / file).write_text(before) if before is not None else (site / file).unlink()
-    assert LOADED.changed() == (), "an edit that was undone is none"
+    assert LOADED.list_changed_files() == (), "an edit that was undone is none"
     return names
 found["a module"] = edited("mean_absolute_norm/layers.py", lambda text: text + "A = 1\\n")
 found["touched"] = edited("mean_absolute_norm/layers.py", lambda text: text)
@@ -91,7 +91,7 @@ def test_an_edited_new_or_removed_module_is_noticed_and_nothing_else(site: Path)
     ],
 )
 def test_files_are_named_with_their_folders_and_many_are_counted(files: list[str], words: str) -> None:
-    assert named(files) == words
+    assert name_files(files) == words
 
 
 def losses(running: Any, experiment: Any) -> list[Any]:

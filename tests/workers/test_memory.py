@@ -125,10 +125,10 @@ def test_a_training_is_to_blame_if_it_was_near_its_limit_and_the_kernel_has_kill
     small, large = (MemoryWatch(os.getpid(), limit, counts) for limit in (64 * GIB, 1 << 20))
     for watch in (small, large):
         watch.excess()
-        assert watch.killed_by_kernel() is None
+        assert watch.explain_kernel_kill() is None
     counts.write_text("pgfault 10\noom_kill 4\n")
     assert (small.is_to_blame, large.is_to_blame) == (False, True)
-    assert large.killed_by_kernel() == f"the training took {in_words(large.peak)}, and its worker gives it 1 MiB"
+    assert large.explain_kernel_kill() == f"the training took {in_words(large.peak)}, and its worker gives it 1 MiB"
 
 
 def test_pages_of_files_do_not_count_as_memory_of_a_training() -> None:

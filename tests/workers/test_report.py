@@ -49,7 +49,7 @@ def claimed(db: Database) -> ClaimedRun:
 def begun(db: Database, settings: WorkerSettings) -> tuple[Report, ClaimedRun]:
     claim = claimed(db)
     report = Report(db, settings, claim.lease, WORKER.device, threading.Event())
-    report.started(STARTED)
+    report.note_start(STARTED)
     report.flush()
     return report, claim
 
@@ -82,7 +82,7 @@ def test_the_start_of_a_run_is_due_at_once_and_undoes_later_measurements(db: Dat
         lifecycle.record(session, claim.lease, measured, step=15, seconds=1.5, pace=None)
     report = Report(db, PATIENT, claim.lease, WORKER.device, threading.Event())
     brought = (Measured(8, 0.8, {"train.loss": 0.5}),)
-    report.started(RunStarted(Started(10, 40, "reference", 10, {}), 10, brought, ()))
+    report.note_start(RunStarted(Started(10, 40, "reference", 10, {}), 10, brought, ()))
     assert report.is_due
     assert report.flush() == 8
     with db.snapshot() as session:
@@ -118,13 +118,13 @@ def test_a_worker_that_stops_does_not_insist_on_a_database_that_is_away(
     rename(db, "runs", "away")
     stopping.set()
     with pytest.raises(GaveUp):
-        report.released("its worker stopped")
+        report.release_run("its worker stopped")
     db.close()
 
 
 def test_a_deferred_run_is_queued_after_a_pause_with_the_reason(db: Database) -> None:
     report, claim = begun(db, PATIENT)
-    report.deferred("artifact store: OSError: [Errno 28] No space left on device")
+    report.defer_run("artifact store: OSError: [Errno 28] No space left on device")
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
     assert (run.state, run.attempt) == ("queued", 2)
@@ -137,7 +137,7 @@ def test_a_stored_checkpoint_counts_as_progress(db: Database) -> None:
     with db.transaction() as session:
         session.execute(update(Run).values(times_lost=3))
     report.note(Saved(20))
-    report.lost("killed")
+    report.write_loss("killed")
     with db.snapshot() as session:
         assert session.get_one(Run, claim.lease.run_id).times_lost == 1
 
@@ -189,11 +189,11 @@ def test_curves_include_unwritten_measurements_and_those_of_earlier_attempts(db:
         earlier = [Measured(step, step / 10, {"train.loss": 1.0}) for step in (5, 10)]
         lifecycle.record(session, claim.lease, earlier, step=10, seconds=1.0, pace=None)
     report = Report(db, PATIENT, claim.lease, WORKER.device, threading.Event())
-    report.started(RunStarted(Started(10, 40, "reference", 10, {}), 10, (), ()))
+    report.note_start(RunStarted(Started(10, 40, "reference", 10, {}), 10, (), ()))
     report.note(Measured(40, 4.0, {"train.loss": 0.5}))
     [line] = report.curves()["data"]
     assert (line["x"], line["y"]) == ([5, 10, 40], [1.0, 1.0, 0.5])
-    report.finished(ended(result_of()))
+    report.write_result(ended(result_of()))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         curves = queries.measurements(session, run.id, series=[], max_points=None).series
@@ -225,7 +225,7 @@ def test_the_end_stores_last_measurements_result_and_board_entry_together(db: Da
     report, claim = begun(db, PATIENT)
     report.note(Progress(40, 4.0))
     report.note(Measured(40, 4.0, {"valid.accuracy": 0.9}))
-    report.finished(ended(result_of(value=0.8, steps_to_target=40), "reached_target"))
+    report.write_result(ended(result_of(value=0.8, steps_to_target=40), "reached_target"))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         board = boards.leaderboard(session, boards.Asked("permuted_digits", "smoke"))
@@ -250,7 +250,7 @@ def test_an_end_that_was_stored_counts_though_the_answer_was_lost(
         raise OperationalError("COMMIT", {}, Exception("the connection was lost"))
 
     monkeypatch.setattr(db, "transaction", unlucky)
-    report.finished(ended(result_of(value=0.8)))
+    report.write_result(ended(result_of(value=0.8)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
     assert (run.state, run.attempt) == ("succeeded", 1)
@@ -264,7 +264,7 @@ def test_an_attempt_that_was_taken_over_writes_nothing(db: Database) -> None:
     with pytest.raises(LeaseLost):
         report.flush()
     with pytest.raises(LeaseLost):
-        report.finished(ended(result_of(value=0.8)))
+        report.write_result(ended(result_of(value=0.8)))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
         assert queries.measurements(session, run.id, series=[], max_points=None).series == {}
@@ -280,7 +280,7 @@ def test_an_attempt_does_not_take_the_success_of_a_later_one_for_its_own(db: Dat
         assert later is not None
         lifecycle.finish(session, later.lease, finished.outcome, finished.result)
     with pytest.raises(LeaseLost):
-        report.finished(finished)
+        report.write_result(finished)
 
 
 def test_a_request_to_cancel_is_noticed_at_the_next_write(db: Database) -> None:
@@ -291,7 +291,7 @@ def test_a_request_to_cancel_is_noticed_at_the_next_write(db: Database) -> None:
         lifecycle.cancel(session, _experiment_of(db, claim))
     report.flush()
     assert report.cancel_requested
-    report.cancelled()
+    report.write_cancellation()
     with db.snapshot() as session:
         assert queries.run(session, claim.lease.run_id).state == "cancelled"
 

@@ -80,7 +80,7 @@ def curves_of(db: Database, run_id: str) -> Figure:
         return figures.curves_of(session, queries.run(session, run_id))
 
 
-@pytest.mark.parametrize("moment", ["curves", "finished"])
+@pytest.mark.parametrize("moment", ["curves", "write_result"])
 def test_an_attempt_that_is_overtaken_at_its_very_end_leaves_no_outputs(
     settings: WorkerSettings,
     db: Database,
