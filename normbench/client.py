@@ -24,7 +24,7 @@ from normbench.request_parts import (
     RESULTS,
     SWEEPS,
     ExportKind,
-    given,
+    drop_none,
     idempotency_header,
     iso_time,
     json_body,
@@ -97,9 +97,9 @@ class Client:
         return cast(answers.Plan, self._post(EXPERIMENTS, spec, params={"dry_run": "true"}))
 
     def _post(self, path: str, content: Mapping[str, Any], **request: Any) -> Any:
-        return self._posted(path, content, **request)[1]
+        return self._post_with_status(path, content, **request)[1]
 
-    def _posted(
+    def _post_with_status(
         self, path: str, content: Mapping[str, Any], headers: Mapping[str, str] = {}, what: str = "spec", **request: Any
     ) -> tuple[int, Any]:
         body = json_body(what, content)
@@ -127,13 +127,15 @@ class Client:
         page_size: int = 50,
     ) -> Iterator[answers.ExperimentSummary]:
         """Iterate over the experiments that match all filters, newest first. Pages are asked for as they are needed."""
-        filters = given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint, sweep=sweep)
+        filters = drop_none(
+            task=task, profile=profile, method=method, state=state, fingerprint=fingerprint, sweep=sweep
+        )
         return self._pages(EXPERIMENTS, {**filters, "limit": page_size, "label": label_filters(labels)})
 
     def _pages(self, path: str, filters: Mapping[str, Any]) -> Iterator[Any]:
         cursor: str | None = None
         while True:
-            page = self._get(path, **filters, **given(cursor=cursor))
+            page = self._get(path, **filters, **drop_none(cursor=cursor))
             yield from page["items"]
             cursor = page["next_cursor"]
             if cursor is None:
@@ -206,11 +208,11 @@ class Client:
             StillRunning: the experiment had not ended after ``timeout`` seconds.
             Unreachable, Unavailable: the service never answered in that time, or was away for ten minutes.
         """
-        return waiting.ended(experiment_id, self.looks([experiment_id], timeout=timeout), timeout)
+        return waiting.wait_for_end(experiment_id, self.looks([experiment_id], timeout=timeout), timeout)
 
     def wait_for_sweep(self, sweep_id: str, *, timeout: float | None = None) -> answers.Sweep:
         """Wait until all runs of a sweep have ended; return the sweep. ``timeout`` and errors are as for ``wait``."""
-        return waiting.ended(sweep_id, self.looks_at_sweep(sweep_id, timeout=timeout), timeout)
+        return waiting.wait_for_end(sweep_id, self.looks_at_sweep(sweep_id, timeout=timeout), timeout)
 
     def looks(
         self, experiment_ids: Sequence[str], *, timeout: float | None = None
@@ -259,7 +261,7 @@ class Client:
             max_points: the most points of each curve; extremes are kept. None gets all points.
         """
         path = f"{path_to('runs', run_id)}/measurements"
-        found = self._get(path, series=list(series), **given(max_points=max_points))
+        found = self._get(path, series=list(series), **drop_none(max_points=max_points))
         return cast(dict[str, answers.Series], found["series"])
 
     def measurements_frame(self, id: str, *, series: Sequence[str] = ()) -> "DataFrame":
@@ -324,7 +326,7 @@ class Client:
         Raises:
             NotFound: the run has no such figure; the message lists the figures that it has.
         """
-        return self._get(path_to("runs", run_id, "figures", name), **given(theme=theme))
+        return self._get(path_to("runs", run_id, "figures", name), **drop_none(theme=theme))
 
     # -- results measured elsewhere --------------------------------------------------------------
 
@@ -352,7 +354,9 @@ class Client:
 
         A result with the spec, values and provenance of an earlier one is not new.
         """
-        status, found = self._posted(RESULTS, result, headers=idempotency_header(idempotency_key), what="result")
+        status, found = self._post_with_status(
+            RESULTS, result, headers=idempotency_header(idempotency_key), what="result"
+        )
         return cast(answers.SubmittedResult, found), status == httpx.codes.CREATED
 
     def claims(
@@ -365,7 +369,7 @@ class Client:
         fingerprint: str | None = None,
     ) -> Iterator[answers.SubmittedResult]:
         """Iterate over the submitted results that match all filters, newest first, each with its present state."""
-        filters = given(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
+        filters = drop_none(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
         return self._pages(RESULTS, filters)
 
     def submitted_result(self, result_id: str) -> answers.SubmittedResult:
@@ -398,7 +402,7 @@ class Client:
         """Compare two runs of one spec and seed: every curve point by point, and the environments in which they ran."""
         runs = self.run(run_id), self.run(again_id)
         (run, curves), (again, curves_again) = ((run, self.measurements(run["id"])) for run in runs)
-        return replaying.compared(run, curves, again, curves_again)
+        return replaying.compare_runs(run, curves, again, curves_again)
 
     def replay(self, run_id: str, *, timeout: float | None = None) -> answers.Replayed:
         """Run a run again, wait until the second run has ended, and compare the two runs.
@@ -446,7 +450,7 @@ class Client:
                 omitted.
             code: ``all`` also shows runs and entries of older code, which the board sets aside.
         """
-        options = given(
+        options = drop_none(
             profile=profile,
             rank_by=rank_by,
             baseline=baseline,
@@ -482,7 +486,7 @@ class Client:
             profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
             rank_by: the time to the target by which methods are compared; ``steps_to_target`` if omitted.
         """
-        return cast(answers.Overall, self._get(OVERALL, **given(profile=profile, rank_by=rank_by)))
+        return cast(answers.Overall, self._get(OVERALL, **drop_none(profile=profile, rank_by=rank_by)))
 
     def leaderboards(self) -> list[dict[str, Any]]:
         """List the boards that have entries: task, profile and problem of each."""
@@ -514,7 +518,7 @@ class Client:
         """
         check_distinct(entries)
         best = best_entries(self, entries, baseline, task, profile, problem)
-        options = given(
+        options = drop_none(
             fingerprint=[best.get(name, name) for name in entries],
             baseline=None if baseline is None else best.get(baseline, baseline),
             series=series,

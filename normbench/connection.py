@@ -78,7 +78,7 @@ class Connection:
         def once() -> tuple[int, dict[str, Any]]:
             left = deadline - time.monotonic()
             timeout = min(TIMEOUT_SECONDS, max(left, LEAST_SECONDS))
-            with self._translated():
+            with self._translate_errors():
                 answer = self._http.request(method, path, timeout=timeout, **request)
             _raise_for(answer)
             return answer.status_code, self._content(answer)
@@ -93,7 +93,7 @@ class Connection:
             Refused: the service refuses the request; often a subclass.
             Unreachable: nothing answers, or the connection breaks while the answer is read.
         """
-        with self._translated(), self._http.stream("GET", path, **request) as answer:
+        with self._translate_errors(), self._http.stream("GET", path, **request) as answer:
             if answer.is_error:
                 answer.read()
             _raise_for(answer)
@@ -116,7 +116,7 @@ class Connection:
         raise AssertionError("unreachable")
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except httpx.TransportError as error:

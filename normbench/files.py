@@ -16,7 +16,7 @@ def file_of(service: Connection, path: str, format: FileFormat, params: Mapping[
     pages = list(_pages(service, path, format, params))
     if len(pages) == 1:
         return pages[0]
-    return _joined_csv(pages) if format == "csv" else _joined_parquet(pages)
+    return _join_csv(pages) if format == "csv" else _join_parquet(pages)
 
 
 def _pages(service: Connection, path: str, format: FileFormat, params: Mapping[str, Any]) -> Iterator[bytes]:
@@ -38,12 +38,12 @@ def _page(service: Connection, path: str, format: FileFormat, params: Mapping[st
         return content, None if following is None else answer.url.join(following).params["cursor"]
 
 
-def _joined_csv(pages: Sequence[bytes]) -> bytes:
+def _join_csv(pages: Sequence[bytes]) -> bytes:
     """Join CSV pages under the header of the first page. No column name holds a line break."""
     return b"".join([pages[0], *(page.partition(b"\n")[2] for page in pages[1:])])
 
 
-def _joined_parquet(pages: Sequence[bytes]) -> bytes:
+def _join_parquet(pages: Sequence[bytes]) -> bytes:
     try:
         import pyarrow
         import pyarrow.parquet

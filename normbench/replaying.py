@@ -21,7 +21,7 @@ def spec_of(run: Run, recipe: Recipe) -> Spec:
     return {**spec, "seeds": [run["seed"]], "device": device, "labels": {LABEL: run["id"]}}
 
 
-def compared(run: Run, curves: Mapping[str, Series], again: Run, curves_again: Mapping[str, Series]) -> Replayed:
+def compare_runs(run: Run, curves: Mapping[str, Series], again: Run, curves_again: Mapping[str, Series]) -> Replayed:
     """Compare two ended runs of one spec and seed.
 
     Args:
@@ -40,7 +40,7 @@ def compared(run: Run, curves: Mapping[str, Series], again: Run, curves_again: M
         "series": len(names),
         "points": sum(len(then.get(name, {}).keys() | now.get(name, {}).keys()) for name in names),
         "deviations": deviations,
-        "changed": _changed(run, again),
+        "changed": _list_changes(run, again),
     }
 
 
@@ -74,7 +74,7 @@ def _deviation(series: str, then: Points, now: Points) -> Deviation | None:
     }
 
 
-def _changed(run: Run, again: Run) -> Sequence[Changed]:
+def _list_changes(run: Run, again: Run) -> Sequence[Changed]:
     """Differences of code, packages, data and machine between two runs."""
     then, now = _ran_with(run), _ran_with(again)
     return [

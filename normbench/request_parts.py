@@ -71,7 +71,7 @@ def path_to_file(run_id: str, name: str) -> str:
     return path.replace("/artifacts/", f"/artifacts/{folder}")
 
 
-def given(**options: Any) -> dict[str, Any]:
+def drop_none(**options: Any) -> dict[str, Any]:
     """Options without those that are None."""
     return {name: value for name, value in options.items() if value is not None}
 
@@ -88,10 +88,10 @@ def iso_time(moment: datetime | str | None) -> str | None:
 
 def table_request(what: ExportKind, names: Sequence[str], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Path and query parameters of the rows that ``Client.export`` asks for; arguments as there."""
-    params = given(**options)
+    params = drop_none(**options)
     if what == "board":
         path = path_to("leaderboards", *names)
-        params |= given(as_of=iso_time(params.pop("as_of", None)))
+        params |= drop_none(as_of=iso_time(params.pop("as_of", None)))
     elif what == "comparison":
         path, params["fingerprint"] = COMPARISONS, list(names)
     elif what == "overall":

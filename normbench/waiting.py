@@ -46,7 +46,7 @@ def looks(
         time.sleep(min(pause, left))
 
 
-def ended(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], timeout: float | None) -> Watched:
+def wait_for_end(id: str, looks: Iterator[list[Watched] | Unreachable | Unavailable], timeout: float | None) -> Watched:
     """Wait until the experiment or sweep has ended, and return it.
 
     Args:

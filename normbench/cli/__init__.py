@@ -1,7 +1,7 @@
 """Command line ``normbench``: commands of users, over HTTP, and of operators, on their own machine.
 
 Each group of commands has one module. To add a command, write it in the module of its group and name it in
-``COMMANDS``. ``command.guarded`` turns the errors of the client into messages.
+``COMMANDS``. ``command.catch_errors`` turns the errors of the client into messages.
 """
 
 import logging
@@ -29,7 +29,7 @@ from normbench.cli import (
     sweeps,
     watching,
 )
-from normbench.cli.command import guarded
+from normbench.cli.command import catch_errors
 
 COMMANDS = (
     servers.up,
@@ -58,8 +58,8 @@ COMMANDS = (
 
 app = typer.Typer(name="normbench", no_args_is_help=True, add_completion=False)
 for function in COMMANDS:
-    app.command()(guarded(function))
-app.command("open")(guarded(pages.open_page))
+    app.command()(catch_errors(function))
+app.command("open")(catch_errors(pages.open_page))
 app.add_typer(export.app, name="export")
 app.add_typer(keys.app, name="keys")
 app.add_typer(data.app, name="data")

@@ -45,12 +45,12 @@ class Service:
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise NormbenchError(self._told(f"the service ended with status {self.process.returncode}"))
+                raise NormbenchError(self._quote_output(f"the service ended with status {self.process.returncode}"))
             url = self._address()
             if url is not None and _can_train(url):
                 return url
             time.sleep(LOOK_SECONDS)
-        raise NormbenchError(self._told(f"the service was not ready in {READY_SECONDS:g} s"))
+        raise NormbenchError(self._quote_output(f"the service was not ready in {READY_SECONDS:g} s"))
 
     def stop(self) -> None:
         """Terminate the process, and wait until it has ended."""
@@ -59,19 +59,19 @@ class Service:
 
     def _address(self) -> str | None:
         """URL that the process has printed, so no other service answers at it; None before."""
-        for line in self._printed().splitlines():
+        for line in self._read_output().splitlines():
             told = _object(line)
             if "url" in told:
                 return str(told["url"])
         return None
 
-    def _printed(self) -> str:
+    def _read_output(self) -> str:
         with self.log.open("rb") as log:
             log.seek(self._begins)
             return log.read().decode(errors="replace")
 
-    def _told(self, what: str) -> str:
-        return f"{what}; {self.log} says:\n{self._printed()[-TAIL_CHARACTERS:].rstrip()}"
+    def _quote_output(self, what: str) -> str:
+        return f"{what}; {self.log} says:\n{self._read_output()[-TAIL_CHARACTERS:].rstrip()}"
 
 
 def _object(line: str) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def claim(
     except (Unauthorized, Unavailable):
         raise
     except Refused as refusal:
-        named = command.naming(file, refusal)
+        named = command.add_file_name(file, refusal)
         if not any(error["loc"][:1] in FORMS and len(error["loc"]) <= 2 for error in refusal.errors):
             raise named from None
         raise NormbenchError(f"{named}\nA claim looks like this:\n\n{EXAMPLE}") from None

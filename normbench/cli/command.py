@@ -26,7 +26,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 P = ParamSpec("P")
 
 
-def guarded(function: Callable[P, None]) -> Callable[P, None]:
+def catch_errors(function: Callable[P, None]) -> Callable[P, None]:
     """Turn errors of the client and misspelt variables into a message and exit status 2. Ctrl-C exits with 130."""
 
     @functools.wraps(function)
@@ -102,7 +102,7 @@ def read(file: Path) -> Any:
         raise Invalid(str(error)) from None
 
 
-def naming(file: Path, error: NormbenchError) -> NormbenchError:
+def add_file_name(file: Path, error: NormbenchError) -> NormbenchError:
     """Error with the name of the file before each line of its message."""
     return NormbenchError("\n".join(f"{file}: {line}" for line in str(error).splitlines()))
 

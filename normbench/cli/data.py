@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
-from normbench.cli.command import FAILED, Json, complain, console, guarded, note, say, show
+from normbench.cli.command import FAILED, Json, catch_errors, complain, console, note, say, show
 from normbench.display.datasets import about
 from normbench.display.table import Column, Table
 from normcore.data import registry
@@ -22,11 +22,11 @@ MEGABYTE = 1_000_000  # bytes
 
 
 @app.command("list")
-@guarded
+@catch_errors
 def list_datasets(names: Names = None, as_json: Json = False) -> None:
     """List the data sets: if they are on this machine, their uncompressed size and licence. With NAME: all details."""
     folder = datasets_dir(os.environ)
-    described = [_described(dataset, folder) for dataset in _known(names)]
+    described = [_describe_dataset(dataset, folder) for dataset in _get_datasets(names)]
     shown = map(about, described) if names else [_overview(described, folder)]
     show(as_json, described, *shown)
 
@@ -47,7 +47,7 @@ def _megabytes(size: int) -> str | None:
     return f"{size / MEGABYTE:.1f} MB" if size else None
 
 
-def _described(dataset: registry.Dataset, folder: Path) -> dict[str, Any]:
+def _describe_dataset(dataset: registry.Dataset, folder: Path) -> dict[str, Any]:
     """Details of a data set from the registry. Sizes are in bytes, uncompressed."""
     return {
         "name": dataset.name,
@@ -66,7 +66,7 @@ def _described(dataset: registry.Dataset, folder: Path) -> dict[str, Any]:
 
 
 @app.command("fetch")
-@guarded
+@catch_errors
 def fetch(names: Names = None, as_json: Json = False) -> None:
     """Download data sets from their official homes and check them; exit status 1 if one cannot be downloaded.
 
@@ -74,7 +74,7 @@ def fetch(names: Names = None, as_json: Json = False) -> None:
     sets that have no public address are only mentioned.
     """
     folder, fetched = datasets_dir(os.environ), dict[str, list[str]]()
-    wanted = _known(names)
+    wanted = _get_datasets(names)
     if not names:
         wanted = _without_those_to_add_by_hand(wanted, folder)
     with _download_bars() as advance:
@@ -99,7 +99,7 @@ def _without_those_to_add_by_hand(datasets: Iterable[registry.Dataset], folder: 
 
 
 @app.command("verify")
-@guarded
+@catch_errors
 def verify(names: Names = None, as_json: Json = False) -> None:
     """Check data sets against their SHA-256; exit status 1 if one is absent or has other content."""
     folder = datasets_dir(os.environ)
@@ -112,7 +112,7 @@ def verify(names: Names = None, as_json: Json = False) -> None:
             raise registry.DatasetError(f"{told}; {registry.by_hand(dataset, folder)}")
         verified.append(dataset.name)
 
-    problems = _for_each(_known(names), folder, verify_one)
+    problems = _for_each(_get_datasets(names), folder, verify_one)
     told = [f"genuine: {', '.join(verified)}"] if verified else []
     _conclude(as_json, {"verified": verified, "problems": problems}, told, problems)
 
@@ -132,11 +132,11 @@ def _for_each(
         except registry.DatasetError as error:
             problems[dataset.name] = str(error)
         except OSError as error:
-            problems[dataset.name] = _unusable(dataset, folder, error)
+            problems[dataset.name] = _explain_unusable_folder(dataset, folder, error)
     return problems
 
 
-def _unusable(dataset: registry.Dataset, folder: Path, error: OSError) -> str:
+def _explain_unusable_folder(dataset: registry.Dataset, folder: Path, error: OSError) -> str:
     """Message on a folder of data sets that the operating system cannot use, and how to choose another folder."""
     no_folder = isinstance(error, FileExistsError | NotADirectoryError)
     return (
@@ -155,7 +155,7 @@ def _conclude(as_json: bool, content: object, told: list[str], problems: dict[st
         raise typer.Exit(FAILED)
 
 
-def _known(names: list[str] | None) -> list[registry.Dataset]:
+def _get_datasets(names: list[str] | None) -> list[registry.Dataset]:
     unknown = sorted(set(names or ()) - set(registry.DATASETS))
     if unknown:
         raise typer.BadParameter(f"unknown {', '.join(unknown)}; choose from {', '.join(registry.DATASETS)}")

@@ -49,7 +49,7 @@ def demo(
     try:
         with _service(data_dir, port, as_json) as (client, service):
             port = urlsplit(client.url).port or port  # port 0 has become the one that was free
-            fingerprints = _trained(client, as_json)
+            fingerprints = _train_methods(client, as_json)
             board = client.leaderboard(TASK, profile=PROFILE)
             told = verdict(client.compare(*fingerprints, baseline=fingerprints[BASELINE]), board["metric"])
             command.show(as_json, board, leaderboard(board))
@@ -110,7 +110,7 @@ def _own_name() -> str:
     return "normbench" if found and Path(found).absolute() == called else shlex.quote(str(called))
 
 
-def _trained(client: Client, as_json: bool) -> list[str]:
+def _train_methods(client: Client, as_json: bool) -> list[str]:
     """Train the methods of the demo, and return the fingerprints of their entries, in the order of the methods.
 
     Raises:

@@ -52,7 +52,7 @@ def submit(
         raise NormbenchError("--dry-run submits nothing that --wait could wait for; leave one of them out")
     client = command.client()
     submitted = []
-    for file, spec, plan in _planned(client, [command.standard_input_or(file) for file in files]):
+    for file, spec, plan in _plan_files(client, [command.standard_input_or(file) for file in files]):
         wanted = _new_seeds(file, spec, plan) if only_new else spec
         if wanted is None:
             command.show(as_json, plan)
@@ -72,7 +72,7 @@ def submit(
         _tell_of_missing_workers(client, submitted)
 
 
-def _planned(client: Client, files: Sequence[Path]) -> list[tuple[Path, Mapping[str, Any], Plan]]:
+def _plan_files(client: Client, files: Sequence[Path]) -> list[tuple[Path, Mapping[str, Any], Plan]]:
     """Read the files and ask for their plans: file, spec and plan of each.
 
     Raises:
@@ -101,7 +101,7 @@ def _plan(client: Client, file: Path, spec: Mapping[str, Any]) -> Plan:
     except (Unauthorized, Unavailable):
         raise
     except Refused as refusal:
-        raise Invalid(str(command.naming(file, refusal))) from None
+        raise Invalid(str(command.add_file_name(file, refusal))) from None
 
 
 def _submit(client: Client, file: Path, spec: Mapping[str, Any], idempotency_key: str | None) -> Experiment:
@@ -113,7 +113,7 @@ def _submit(client: Client, file: Path, spec: Mapping[str, Any], idempotency_key
     try:
         return client.submit(spec, idempotency_key=idempotency_key)
     except NormbenchError as error:
-        raise command.naming(file, error) from None
+        raise command.add_file_name(file, error) from None
 
 
 def _new_seeds(file: Path, spec: Mapping[str, Any], plan: Plan) -> Mapping[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from normbench.cli import command
-from normbench.cli.command import Json, guarded
+from normbench.cli.command import Json, catch_errors
 from normbench.cli.leaderboards import OVERALL
 from normbench.download import save
 from normbench.errors import NormbenchError
@@ -26,7 +26,7 @@ Profile = Annotated[str | None, typer.Option(help="paper, small or smoke.")]
 
 
 @app.command("board")
-@guarded
+@catch_errors
 def board(
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task; `normbench tasks` lists them.")],
     profile: Profile = None,
@@ -62,11 +62,11 @@ def board(
     if as_json:
         _deliver_json(client.leaderboard(task, **options), output)
     else:
-        _deliver(client.export("board", task, format=_checked(format, output), **options), output)
+        _deliver(client.export("board", task, format=_check_format(format, output), **options), output)
 
 
 @app.command("overall")
-@guarded
+@catch_errors
 def overall(
     profile: Profile = None,
     rank_by: Annotated[str | None, typer.Option(help="steps_to_target or seconds_to_target.")] = None,
@@ -80,11 +80,11 @@ def overall(
     if as_json:
         _deliver_json(client.overall(**options), output)
     else:
-        _deliver(client.export("overall", format=_checked(format, output), **options), output)
+        _deliver(client.export("overall", format=_check_format(format, output), **options), output)
 
 
 @app.command("comparison")
-@guarded
+@catch_errors
 def comparison(
     fingerprints: Annotated[
         list[str],
@@ -102,12 +102,12 @@ def comparison(
     if as_json:
         _deliver_json(client.compare(*fingerprints, baseline=baseline), output)
     else:
-        found = client.export("comparison", *fingerprints, format=_checked(format, output), baseline=baseline)
+        found = client.export("comparison", *fingerprints, format=_check_format(format, output), baseline=baseline)
         _deliver(found, output)
 
 
 @app.command("sweep")
-@guarded
+@catch_errors
 def sweep(
     sweep_id: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep, swp_…")],
     format: Format = "csv",
@@ -119,22 +119,22 @@ def sweep(
     if as_json:
         _deliver_json(client.sweep(sweep_id), output)
     else:
-        _deliver(client.export("sweep", sweep_id, format=_checked(format, output)), output)
+        _deliver(client.export("sweep", sweep_id, format=_check_format(format, output)), output)
 
 
 @app.command("sweeps")
-@guarded
+@catch_errors
 def sweeps(format: Format = "csv", output: Output = None, as_json: Json = False) -> None:
     """Export all sweeps, one row for each sweep, newest first."""
     client = command.client()
     if as_json:
         _deliver_json(list(client.sweeps()), output)
     else:
-        _deliver(client.export("sweeps", format=_checked(format, output)), output)
+        _deliver(client.export("sweeps", format=_check_format(format, output)), output)
 
 
 @app.command("experiments")
-@guarded
+@catch_errors
 def experiments(
     task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
     profile: Annotated[str | None, typer.Option(help="Only of this profile: paper, small or smoke.")] = None,
@@ -152,11 +152,11 @@ def experiments(
     if as_json:
         _deliver_json(list(client.experiments(**filters)), output)
     else:
-        _deliver(client.export("experiments", format=_checked(format, output), **filters), output)
+        _deliver(client.export("experiments", format=_check_format(format, output), **filters), output)
 
 
 @app.command("experiment")
-@guarded
+@catch_errors
 def experiment(
     experiment_id: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="An experiment, exp_…")],
     format: Format = "csv",
@@ -168,11 +168,11 @@ def experiment(
     if as_json:
         _deliver_json(client.experiment(experiment_id), output)
     else:
-        _deliver(client.export("experiment", experiment_id, format=_checked(format, output)), output)
+        _deliver(client.export("experiment", experiment_id, format=_check_format(format, output)), output)
 
 
 @app.command("measurements")
-@guarded
+@catch_errors
 def measurements(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="A run, run_…")],
     series: Annotated[
@@ -188,10 +188,10 @@ def measurements(
         _deliver_json(client.measurements(command.run_id(run_id), series=chosen), output)
     else:
         run = command.run_id(run_id)
-        _deliver(client.export("measurements", run, format=_checked(format, output), series=chosen), output)
+        _deliver(client.export("measurements", run, format=_check_format(format, output), series=chosen), output)
 
 
-def _checked(format: str, output: Path | None) -> FileFormat:
+def _check_format(format: str, output: Path | None) -> FileFormat:
     """Check the format.
 
     Raises:

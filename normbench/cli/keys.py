@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from normbench.cli.command import Json, guarded, say, show
+from normbench.cli.command import Json, catch_errors, say, show
 from normbench.cli.operators import service_settings
 from normbench.display.runs import moment
 from normbench.display.table import Column, Table
@@ -15,7 +15,7 @@ app = typer.Typer(
 
 
 @app.command("create")
-@guarded
+@catch_errors
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the person or program that uses the key.")],
     as_json: Json = False,
@@ -32,7 +32,7 @@ def create(
 
 
 @app.command("list")
-@guarded
+@catch_errors
 def list_keys(as_json: Json = False) -> None:
     """List the names and ids of all keys, also of revoked ones. The keys themselves are not stored."""
     with service_settings() as settings:
@@ -55,7 +55,7 @@ def list_keys(as_json: Json = False) -> None:
 
 
 @app.command("revoke")
-@guarded
+@catch_errors
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="key_…; `normbench keys list` shows them.")],
     as_json: Json = False,

@@ -66,7 +66,7 @@ def leaderboard(
     is_shown = board["entries"] or board["set_aside"]
     command.show(as_json, board, *([display(board)] if is_shown else []))
     if not is_shown:
-        command.note(_nothing_here(client, board))
+        command.note(_describe_empty_board(client, board))
     for other in board["problems"] if board["entries"] else ():
         if other["id"] != board["problem"]["id"]:
             command.note(f"another problem, with a board of its own: --problem {other['id']} ({other['title']})")
@@ -91,7 +91,7 @@ def _check_of_a_task(options: Mapping[str, Any]) -> None:
         raise NormbenchError(f"{', '.join(given)}: only for the board of one task; leave it out for overall")
 
 
-def _nothing_here(client: Client, board: Leaderboard) -> str:
+def _describe_empty_board(client: Client, board: Leaderboard) -> str:
     """Message on an empty board, with the commands that show the task's boards that have entries."""
     task, profile, own = board["task"], board["profile"], board["problems"][0]["id"]
     title = "" if board["problem"]["id"] == own else f" ({board['problem']['title']})"

@@ -6,7 +6,7 @@ import typer
 
 from normbench.cli import command, watching
 from normbench.cli.command import DIFFERS, FAILED, Json
-from normbench.display.replay import replayed as display
+from normbench.display.replay import render_replay as display
 
 
 def replay(
@@ -24,7 +24,7 @@ def replay(
     client = command.client()
     submitted = client.submit_replay(command.run_id(run_id))
     typer.echo(f"{submitted['id']}  repeats {run_id}", err=as_json)
-    [ended] = watching.ended_with_progress(client, [submitted["id"]], as_json)
+    [ended] = watching.watch_to_end(client, [submitted["id"]], as_json)
     watching.complain(ended)
     if ended["state"] != "succeeded":
         raise typer.Exit(FAILED)

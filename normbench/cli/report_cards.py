@@ -6,7 +6,7 @@ import typer
 
 from normbench.cli import command, watching
 from normbench.cli.command import FAILED, Json
-from normbench.display.report_card import shown
+from normbench.display.report_card import render_report_card
 
 
 def report_card(
@@ -25,9 +25,9 @@ def report_card(
     card = client.report_card(method)
     if measure and (card["missing"] or card["pending"]):
         submitted = [client.submit(spec)["id"] for spec in card["missing"]]
-        for experiment in watching.ended_with_progress(client, [*card["pending"], *submitted], as_json):
+        for experiment in watching.watch_to_end(client, [*card["pending"], *submitted], as_json):
             watching.complain(experiment)
         card = client.report_card(method)
-    command.show(as_json, card, *shown(card))
+    command.show(as_json, card, *render_report_card(card))
     if measure and card["missing"]:
         raise typer.Exit(FAILED)

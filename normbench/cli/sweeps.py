@@ -7,7 +7,7 @@ import typer
 
 from normbench.answers import ENDED, Sweep
 from normbench.cli import command
-from normbench.cli.command import DIVERGED, FAILED, INTERRUPTED, Json, naming, read, standard_input_or
+from normbench.cli.command import DIVERGED, FAILED, INTERRUPTED, Json, add_file_name, read, standard_input_or
 from normbench.client import Client
 from normbench.display import progress
 from normbench.display import sweeps as display
@@ -41,7 +41,7 @@ def sweep(
             return
         submitted = client.submit_sweep(content, idempotency_key=idempotency_key)
     except NormbenchError as error:
-        raise naming(file, error) from None
+        raise add_file_name(file, error) from None
     _tell(client, submitted, wait, as_json)
     if wait:
         wait_for(client, submitted["id"], as_json)

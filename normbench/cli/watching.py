@@ -41,7 +41,7 @@ def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:
     Raises:
         typer.Exit: a run failed or was cancelled, all seeds of an experiment diverged, or somebody pressed Ctrl-C.
     """
-    ended = ended_with_progress(client, experiment_ids, as_json)
+    ended = watch_to_end(client, experiment_ids, as_json)
     for experiment in ended:
         if as_json:
             typer.echo(json.dumps(experiment))
@@ -54,7 +54,7 @@ def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:
         raise typer.Exit(DIVERGED)
 
 
-def ended_with_progress(client: Client, experiment_ids: list[str], as_json: bool) -> list[Experiment]:
+def watch_to_end(client: Client, experiment_ids: list[str], as_json: bool) -> list[Experiment]:
     """Show progress until the experiments have ended, and return the experiments.
 
     Raises:

@@ -7,7 +7,7 @@ from rich.console import Group
 from rich.text import Text
 
 from normbench.answers import SubmittedResult
-from normbench.display.numbers import bounds, counted, interval, seeds, signed
+from normbench.display.numbers import bounds, format_count, format_difference, interval, seeds
 from normbench.display.table import Column, Table, block
 
 ENOUGH = 3  # fresh seeds needed to judge a claim, which needs two seeds of its own
@@ -47,7 +47,7 @@ def claim(result: SubmittedResult) -> Any:
         result["metric"]: interval(result["value"]),
         "seeds": seeds([one["seed"] for one in result["values"]]),
         "fingerprint": result["fingerprint"],
-        "minus ours": _difference(result) or _missing(result),
+        "minus ours": _difference(result) or _describe_missing_seeds(result),
     }
     return Group(Text(f"{result['id']}: {result['state']}"), block(lines))
 
@@ -56,10 +56,12 @@ def _difference(result: SubmittedResult) -> str | None:
     difference = result["difference"]
     if difference is None:
         return None
-    return f"{signed(difference['mean'])}{bounds(difference['ci95'])}, p {difference['p_value']:.2g}"
+    return f"{format_difference(difference['mean'])}{bounds(difference['ci95'])}, p {difference['p_value']:.2g}"
 
 
-def _missing(result: SubmittedResult) -> str:
+def _describe_missing_seeds(result: SubmittedResult) -> str:
     """Phrase in place of the difference: how many seeds are missing before a claim can be judged."""
     left = ENOUGH - len(result["fresh_seeds"])
-    return f"unknown until {counted(left, 'other seed')} ran here" if left > 0 else "unknown: the claim has one seed"
+    return (
+        f"unknown until {format_count(left, 'other seed')} ran here" if left > 0 else "unknown: the claim has one seed"
+    )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from normbench.answers import Comparison
-from normbench.display.numbers import bounds, decimal, interval, rank, signed
+from normbench.display.numbers import bounds, decimal, format_difference, interval, rank
 from normbench.display.table import Column, Table
 
 NOTE = (
@@ -105,7 +105,11 @@ def _value(entry: Mapping[str, Any]) -> str | None:
 
 
 def _difference(difference: Mapping[str, Any] | None, outcome: str | None) -> str | None:
-    return outcome if difference is None else f"{signed(difference['mean'])}{bounds(difference['ci95'])}, {outcome}"
+    return (
+        outcome
+        if difference is None
+        else f"{format_difference(difference['mean'])}{bounds(difference['ci95'])}, {outcome}"
+    )
 
 
 def _speedups(split: Mapping[str, Any] | None) -> Sequence[str | None]:

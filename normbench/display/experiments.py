@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
-from normbench.display.numbers import age, counted, decimal, duration, seeds, size
+from normbench.display.numbers import age, decimal, duration, format_count, seeds, size
 from normbench.display.runs import outcome
 from normbench.display.table import Column, Table, block
 from normcore.spec.names import DIGITS
@@ -49,11 +49,11 @@ def _tasks_and_names(summaries: Sequence[ExperimentSummary]) -> list[tuple[str, 
     """
     tasks = [f"{e['spec']['task']['name']} {e['spec']['task']['profile']}" for e in summaries]
     full = list(zip(tasks, [e["name"] for e in summaries], strict=True))
-    attempts = ([(task, _shortened(name, digits)) for task, name in full] for digits in DIGITS if digits)
+    attempts = ([(task, _shorten_numbers(name, digits)) for task, name in full] for digits in DIGITS if digits)
     return next((shown for shown in attempts if len(set(shown)) == len(set(full))), full)
 
 
-def _shortened(name: str | None, digits: int) -> str | None:
+def _shorten_numbers(name: str | None, digits: int) -> str | None:
     return name and LONG_NUMBER.sub(lambda number: f"{float(number[0]):.{digits}g}", name)
 
 
@@ -88,7 +88,7 @@ def runs(experiment: Experiment) -> Table:
         for run in experiment["runs"]
     ]
     title = f"{experiment['id']}: {subject(experiment)}, {experiment['state']}"
-    return Table(title, columns, rows, IN_COMPANY if any(map(contended, experiment["runs"])) else None)
+    return Table(title, columns, rows, IN_COMPANY if any(map(is_contended, experiment["runs"])) else None)
 
 
 def has_diverged(run: Run) -> bool:
@@ -121,10 +121,10 @@ def divergences(runs: Sequence[Run]) -> str | None:
 def _time(run: Run) -> str | None:
     """Training time of a run, with a mark if no board counts it."""
     spent = run["timing"]
-    return spent and f"{duration(spent['training'])}{'*' if contended(run) else ''}"
+    return spent and f"{duration(spent['training'])}{'*' if is_contended(run) else ''}"
 
 
-def contended(run: Run) -> bool:
+def is_contended(run: Run) -> bool:
     """Tell if something else ran on the run's machine."""
     return run["timing"] is not None and run["timing"]["certificate"]["contended"]
 
@@ -175,7 +175,7 @@ def value_of(run: Run) -> float | None:
 
 def runs_of(experiment: Experiment) -> str:
     """Number and subject of an experiment's runs: ``2 runs of permuted_digits layer_norm``."""
-    return f"{counted(len(experiment['runs']), 'run')} of {subject(experiment)}"
+    return f"{format_count(len(experiment['runs']), 'run')} of {subject(experiment)}"
 
 
 def _counts(found: ExperimentSummary) -> str:

@@ -78,12 +78,12 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["value"] and not entry["n_diverged"] and entry.get("score") not in (None, entry["value"]["mean"])
     ]
-    aside = [_set_aside(board), _older_code(board)]
+    aside = [_describe_set_aside(board), _older_code(board)]
     notes = [of_problem, verdict, of_ranks, *capped, *gaps, *conflicts, *aside, _contended_note(board)]
     return "\n".join(filter(None, notes)) or None
 
 
-def _set_aside(board: Leaderboard) -> str | None:
+def _describe_set_aside(board: Leaderboard) -> str | None:
     """Sentence on the entries of an older task, model, optimizer or method: their number, and how to see them."""
     found = board.get("set_aside")
     if not found:

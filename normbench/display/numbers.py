@@ -17,7 +17,7 @@ def decimal(number: float, digits: int = 3) -> str:
     return f"{number:.{digits}f}" if abs(number) < LARGE else f"{number:.{digits + 1}g}"
 
 
-def signed(number: float) -> str:
+def format_difference(number: float) -> str:
     """Text of a difference: +0.012, -0.500, +1.234e+100."""
     text = decimal(number)
     return text if text.startswith("-") else f"+{text}"
@@ -65,7 +65,7 @@ def age(seconds: float) -> str:
     return f"{max(0, int(seconds))} s"  # the service's clock may be ahead of ours
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Text of a number with its noun: ``1 run``, ``2 runs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from normbench.answers import ENDED, Experiment, Run, Sweep
 from normbench.client import Client
 from normbench.display.experiments import divergences, has_diverged, has_diverged_altogether, subject, value_of, waits
-from normbench.display.numbers import counted, decimal, duration
+from normbench.display.numbers import decimal, duration, format_count
 from normbench.display.queue import Queue
 from normbench.display.sweeps import diverged_cells
 from normbench.display.sweeps import title as sweep_title
@@ -39,7 +39,7 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
 
     def show(experiment: Experiment) -> RenderableType:
         metrics.update({} if metrics else _metrics(client))
-        return _shown(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
+        return _render_experiment(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
 
     return _watch(client.looks(experiment_ids), show, _experiment_line, console)
 
@@ -50,7 +50,7 @@ def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
     Raises:
         NormbenchError: there is no such sweep, or the service was away for ten minutes.
     """
-    [sweep] = _watch(client.looks_at_sweep(sweep_id), _shown_sweep, _sweep_line, console)
+    [sweep] = _watch(client.looks_at_sweep(sweep_id), _render_sweep, _sweep_line, console)
     return sweep
 
 
@@ -63,15 +63,15 @@ def _watch(
     """Show bars on a terminal. Elsewhere, print lines to standard error meanwhile, and the bars in the end."""
     shown = list[RenderableType]()
     if not console.is_terminal:
-        looks = _told(looks, line)
+        looks = _print_changes(looks, line)
     try:
-        return _until_ended(looks, show, console, shown)
+        return _show_until_end(looks, show, console, shown)
     finally:
         if shown and not console.is_terminal:
             console.line()  # rich ends a live display with a line only on a terminal
 
 
-def _told(
+def _print_changes(
     looks: Iterator[list[Watched] | Unreachable | Unavailable], line: Callable[[Watched], tuple[str, str]]
 ) -> Iterator[list[Watched] | Unreachable | Unavailable]:
     """Pass the polls on, and print a line to standard error: when a state has changed, else every 30 seconds.
@@ -95,7 +95,7 @@ def _told(
 def _experiment_line(experiment: Experiment) -> tuple[str, str]:
     done, total = steps(experiment["runs"])
     ended = sum(run["state"] in ENDED for run in experiment["runs"])
-    of = f", {ended} of {counted(len(experiment['runs']), 'run')} ended" if len(experiment["runs"]) > 1 else ""
+    of = f", {ended} of {format_count(len(experiment['runs']), 'run')} ended" if len(experiment["runs"]) > 1 else ""
     state = f"{experiment['id']}  {subject(experiment)}: {experiment['state']}{of}"
     return state, f"{state}, step {done} of {total}"
 
@@ -103,10 +103,10 @@ def _experiment_line(experiment: Experiment) -> tuple[str, str]:
 def _sweep_line(sweep: Sweep) -> tuple[str, str]:
     progress = sweep["progress"]
     state = f"{sweep_title(sweep)}: {sweep['state']}"
-    return state, f"{state}, {progress['done']} of {counted(progress['total'], 'run')} ended"
+    return state, f"{state}, {progress['done']} of {format_count(progress['total'], 'run')} ended"
 
 
-def _until_ended(
+def _show_until_end(
     looks: Iterator[list[Watched] | Unreachable | Unavailable],
     show: Callable[[Watched], RenderableType],
     console: Console,
@@ -136,20 +136,20 @@ def _metrics(client: Client) -> dict[str, str]:
         return {}
 
 
-def _shown(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:
+def _render_experiment(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:
     done, total = steps(experiment["runs"])
     amber = any(map(has_diverged, experiment["runs"]))
     line = _line(done, total, _note(client, queue, experiment, metric), amber=amber)
     return Group(Text(f"{experiment['id']}  {subject(experiment)}"), line)
 
 
-def _shown_sweep(sweep: Sweep) -> RenderableType:
+def _render_sweep(sweep: Sweep) -> RenderableType:
     done, total, left = sweep["progress"]["done"], sweep["progress"]["total"], sweep["progress"]["eta_seconds"]
     lost = len(diverged_cells(sweep))
     note = Text.assemble(
         (sweep["state"], STATE_STYLES[sweep["state"]]),
         f"  {duration(left)} left" if left is not None else "",
-        (f"  {counted(lost, 'experiment')} diverged" if lost else "", DIVERGED_STYLE),
+        (f"  {format_count(lost, 'experiment')} diverged" if lost else "", DIVERGED_STYLE),
     )
     return Group(Text(sweep_title(sweep)), _line(done, total, note, amber=lost > 0))
 
@@ -197,7 +197,7 @@ def phases(runs: Sequence[Run]) -> list[str]:
     """Phases of the evaluations that run now, with the number of runs in each phase if there are several runs."""
     going_on = [run["progress"].get("phase") for run in runs if run["state"] == "running"]
     counts = Counter(phase for phase in going_on if phase)
-    return [f"{phase} ({counted(count, 'run')})" if len(runs) > 1 else phase for phase, count in counts.items()]
+    return [f"{phase} ({format_count(count, 'run')})" if len(runs) > 1 else phase for phase, count in counts.items()]
 
 
 def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> Text:
@@ -208,7 +208,7 @@ def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | No
         ended = sum(run["state"] in ENDED for run in runs)
         left = seconds_left(runs)
         parts += [
-            f"{ended} of {counted(len(runs), 'run')} ended" if len(runs) > 1 else None,
+            f"{ended} of {format_count(len(runs), 'run')} ended" if len(runs) > 1 else None,
             f"{duration(left)} left" if left is not None else None,
             *phases(runs),
             queue.why(experiment) if waits(experiment) else None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from normbench.answers import Experiment
 from normbench.client import Client
-from normbench.display.numbers import counted
+from normbench.display.numbers import format_count
 from normbench.errors import NormbenchError
 
 LOOK_SECONDS = 3.0  # between two looks at the queue
@@ -43,12 +43,12 @@ class Queue:
             workers = self._client.catalogue("workers")
         except NormbenchError:
             return None
-        return None if _listening(device, workers) else _no_worker(device, workers)
+        return None if _select_workers(device, workers) else _no_worker(device, workers)
 
     def _reason(self, experiment: Experiment) -> str:
         device: str = experiment["spec"]["device"]
         workers = self._client.catalogue("workers")
-        listening = _listening(device, workers)
+        listening = _select_workers(device, workers)
         if not listening:
             return _no_worker(device, workers)
         if all(map(_is_starting, listening)):
@@ -63,7 +63,7 @@ class Queue:
         if idle:
             return "about to start"
         queues = {queue for worker in listening for queue in worker["queues"]}
-        return f"{_busy(len(listening), device)}, {self._others(experiment, queues)} waiting"
+        return f"{_describe_busy_workers(len(listening), device)}, {self._others(experiment, queues)} waiting"
 
     def _others(self, experiment: Experiment, queues: Container[str]) -> str:
         """Count the runs of other experiments that wait for the same workers, as ``4 other runs``."""
@@ -73,7 +73,7 @@ class Queue:
             for summary in islice(self._client.experiments(state=state, page_size=MOST), MOST)
             if summary["id"] != experiment["id"] and summary["spec"]["device"] in queues
         ]
-        return counted(sum(waiting), "other run")
+        return format_count(sum(waiting), "other run")
 
 
 def _needs_fused(experiment: Experiment) -> bool:
@@ -81,7 +81,7 @@ def _needs_fused(experiment: Experiment) -> bool:
     return training.get("kernel") == "fused"
 
 
-def _listening(device: str, workers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _select_workers(device: str, workers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [worker for worker in workers if device in worker["queues"]]
 
 
@@ -90,7 +90,7 @@ def _is_starting(worker: dict[str, Any]) -> bool:
     return "fused" in worker and worker["fused"] is None
 
 
-def _busy(workers: int, device: str) -> str:
+def _describe_busy_workers(workers: int, device: str) -> str:
     whom = "" if device == "auto" else f" for {device}"
     return f"the only worker{whom} is busy" if workers == 1 else f"all {workers} workers{whom} are busy"
 

@@ -4,13 +4,13 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from normbench.answers import Changed, Replayed
-from normbench.display.numbers import counted
+from normbench.display.numbers import format_count
 from normbench.display.table import Column, Table
 
 WHERE = "code, packages, data and machine"
 
 
-def replayed(found: Replayed) -> Group:
+def render_replay(found: Replayed) -> Group:
     """Show if a run and its replay have the same numbers, where the numbers differ, and how the environments differ."""
     parts: list[RenderableType] = [Text(_verdict(found), "bold")]
     if found["deviations"]:
@@ -22,7 +22,7 @@ def replayed(found: Replayed) -> Group:
 def _verdict(found: Replayed) -> str:
     whose = f"{found['run_id']} and {found['again']} (seed {found['seed']})"
     if found["identical"]:
-        return f"{whose} are identical: {found['series']} series, {counted(found['points'], 'point')}"
+        return f"{whose} are identical: {found['series']} series, {format_count(found['points'], 'point')}"
     return f"{whose} differ in {len(found['deviations'])} of {found['series']} series"
 
 

@@ -21,7 +21,7 @@ OWN_PROBLEM = "the profile's own"
 YES_OR_NO = {"invariant": "yes", "not invariant": "no", None: None}
 
 
-def shown(card: ReportCard) -> Iterator[Any]:
+def render_report_card(card: ReportCard) -> Iterator[Any]:
     """Yield the parts of a report card, to be printed one after the other."""
     yield Text.assemble((card["title"], "bold"), f" ({card['method']}), {card['citation']}\n")
     for part in (_invariances(card), _cells(card), _standings(card)):

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from normbench.answers import Sweep, SweepCell, SweepPlan, SweepSummary
-from normbench.display.numbers import age, counted, decimal, duration, interval
+from normbench.display.numbers import age, decimal, duration, format_count, interval
 from normbench.display.table import Column, Table, block
 from normcore.spec.names import cell_names, option, write_shared_changes
 
@@ -57,7 +57,7 @@ def plan(found: SweepPlan) -> Group:
     lines = {
         "experiments": f"{found['n_experiments']:,}",
         "runs": f"{found['n_runs']:,}{more}",
-        "measured already": counted(found["reused_runs"], "run") if found["reused_runs"] else "none of these runs",
+        "measured already": format_count(found["reused_runs"], "run") if found["reused_runs"] else "none of these runs",
         "time in all": "not known yet" if in_all is None else f"{duration(in_all)} ({basis})",
         "place in the queue": found["queue_position"],
     }
@@ -66,7 +66,7 @@ def plan(found: SweepPlan) -> Group:
 
 def title(found: SweepSummary) -> str:
     """Title of a sweep: ``swp_…  permuted_digits small, 10 experiments``."""
-    return f"{found['id']}  {_task(found)}, {counted(found['n_experiments'], 'experiment')}"
+    return f"{found['id']}  {_task(found)}, {format_count(found['n_experiments'], 'experiment')}"
 
 
 def names_of(found: Sweep) -> list[str]:
@@ -109,7 +109,9 @@ def _cells(found: Sweep) -> Table:
         )
         for cell, name in _best_first(found)
     ]
-    return Table(f"{title(found)}, {found['state']}{_alike(found)}", columns, rows, BEST if best else None)
+    return Table(
+        f"{title(found)}, {found['state']}{_describe_shared_changes(found)}", columns, rows, BEST if best else None
+    )
 
 
 def _best_first(found: Sweep) -> list[tuple[SweepCell, str]]:
@@ -130,7 +132,7 @@ def _valid(cell: SweepCell) -> float | None:
     return cell["entry"]["valid_value"] if cell["entry"] else None
 
 
-def _alike(found: Sweep) -> str:
+def _describe_shared_changes(found: Sweep) -> str:
     """Phrase on the changes from the profile that all cells share; empty if there are none."""
     changed = [cell["entry"]["changes"] for cell in found["cells"] if cell["entry"]]
     alike = write_shared_changes(changed, {path for cell in found["cells"] for path in cell["values"]})
@@ -150,4 +152,4 @@ def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
 
 def _flip(flip: Mapping[str, Any]) -> str:
     doubt = " (few choices are left to tell)" if flip["is_uncertain"] else ""
-    return f"From {counted(flip['k'], 'cell')} on {flip['better']} is better than {flip['worse']}{doubt}."
+    return f"From {format_count(flip['k'], 'cell')} on {flip['better']} is better than {flip['worse']}{doubt}."

@@ -57,7 +57,7 @@ class Table:
             yield Text("none")
             return
         cells = [[_text(cell) for cell in row] for row in self.rows]
-        kept = _fitting(self.columns, cells, options.max_width)
+        kept = _fit_columns(self.columns, cells, options.max_width)
         if kept is None:
             yield from _blocks(self.columns, cells)
             return
@@ -71,7 +71,7 @@ def _text(cell: Any) -> Text:
     return Text("–" if cell is None else " ".join(str(cell).split()))
 
 
-def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int) -> list[int] | None:
+def _fit_columns(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int) -> list[int] | None:
     """Indices of the columns that fit into ``width``; None if the table does not fit, even without optional columns."""
     kept = list(range(len(columns)))
     least = [_least(column, [row[k] for row in rows]) for k, column in enumerate(columns)]
@@ -96,7 +96,7 @@ def _grid(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int)
     cells = [[row[k] for row in rows] for k in range(len(columns))]
     natural = [max(cell_len(c.name), *(cell.cell_len for cell in of)) for c, of in zip(columns, cells, strict=True)]
     least = [_least(column, of) for column, of in zip(columns, cells, strict=True)]
-    widths = _shared(least, natural, width - GAP * (len(columns) - 1))
+    widths = _share_width(least, natural, width - GAP * (len(columns) - 1))
     grid = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
     for column, of_column in zip(columns, widths, strict=True):
         grid.add_column(Text(column.name), width=of_column, overflow="fold")
@@ -105,7 +105,7 @@ def _grid(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int)
     return grid
 
 
-def _shared(least: Sequence[int], natural: Sequence[int], width: int) -> list[int]:
+def _share_width(least: Sequence[int], natural: Sequence[int], width: int) -> list[int]:
     """Widths of columns: at least ``least``, at most ``natural``. Room left in ``width`` goes to narrow ones first."""
     widths = list(least)
     spare = width - sum(least)

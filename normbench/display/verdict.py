@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Comparison
-from normbench.display.numbers import counted, decimal
+from normbench.display.numbers import decimal, format_count
 
 CLAIMS = {"better": "is better than", "worse": "is worse than", "not shown": "is not shown to differ from"}
 
@@ -21,7 +21,7 @@ def verdict(found: Comparison, metric: str) -> str:
     claim = CLAIMS.get(best["outcome"] or "", "cannot be told from")
     values = f"{metric} {_worth(best)} against {_worth(baseline)}"
     difference: Mapping[str, Any] | None = best["difference"]
-    seeds = counted(min(len(best["seeds"]), len(baseline["seeds"])), "seed")
+    seeds = format_count(min(len(best["seeds"]), len(baseline["seeds"])), "seed")
     sure = f"p = {difference['p_holm']:.2g} ({seeds})" if difference else seeds
     return f"{best['name']} {claim} {baseline['name']}: {values}, {sure}"
 

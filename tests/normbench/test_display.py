@@ -10,8 +10,8 @@ from rich.console import Console
 from normbench.display.claims import claims
 from normbench.display.experiments import experiments, runs
 from normbench.display.leaderboard import leaderboard
-from normbench.display.numbers import interval, signed
-from normbench.display.report_card import shown as shown_card
+from normbench.display.numbers import format_difference, interval
+from normbench.display.report_card import render_report_card
 from normbench.display.runs import history
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
@@ -177,7 +177,9 @@ def test_an_entry_of_too_few_seeds_has_no_rank() -> None:
 def test_a_report_card_says_why_an_entry_has_no_rank(parts: dict[str, Any], rank: str) -> None:
     standing = {**REPORT_CARD.standings[0].model_dump(), "shared_rank": 2, "of": 4, "n_seeds": 3, **parts}
     card: Any = {**REPORT_CARD.model_dump(), "invariances": None, "cells": {}, "standings": [standing]}
-    (table,) = (part for part in shown_card(card) if isinstance(part, Table) and part.title.startswith("Best entry"))
+    (table,) = (
+        part for part in render_report_card(card) if isinstance(part, Table) and part.title.startswith("Best entry")
+    )
     assert next(iter(table.rows))[2] == rank
 
 
@@ -342,7 +344,7 @@ def test_a_large_value_is_written_with_a_power_of_ten(value: dict[str, Any], tol
     ("number", "told"), [(0.0, "+0.000"), (0.0123, "+0.012"), (-0.5, "-0.500"), (1e100, "+1e+100"), (-1e6, "-1e+06")]
 )
 def test_a_difference_is_written_with_its_sign(number: float, told: str) -> None:
-    assert signed(number) == told
+    assert format_difference(number) == told
 
 
 def test_a_huge_claim_fits_a_line() -> None:
