@@ -7,7 +7,8 @@ How to add a page:
    with status 422.
 2. A route reads values from a room of the service (the dataclasses of its ``schemas``), turns them into texts by pure
    functions of the module, and ends with ``rendering.page(request, "<page>.html", ...)``. If the version of the data is
-   known before the work is done, ``rendering.answer_from_cache(request, parts, version, make)`` can answer 304 without the work.
+   known before the work is done, ``rendering.answer_from_cache(request, parts, version, make)`` can answer 304 without
+   the work.
 3. A template ``templates/<folder>/<page>.html`` extends ``base.html``, sets ``title``, ``here`` (the part of the
    navigation) and ``crumbs``, and fills the block ``main``. ``templates/parts/*.html`` have the macros that all pages
    share: chips, method names with their symbols, empty states, controls, the last card with curl and downloads.
