@@ -37,12 +37,27 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
         Invalid: fields are wrong, or something that the spec asks for is missing.
         Conflict: the key was used with another spec.
     """
+    if idempotency_key is not None:
+        known = await run_in_threadpool(_find_earlier, parts, written, idempotency_key)
+        if known is not None:
+            return known, False
     accepted = await run_in_threadpool(_resolve_submission, parts, written)
     experiment, is_new = await _store_experiment(parts, accepted, idempotency_key)
     if is_new:
         device, needs_fused = accepted.spec.device, fused_kernels.are_needed_by(accepted.spec)
         parts.notifier.notify(Notification.of(run.id, device, needs_fused=needs_fused) for run in experiment.runs)
     return experiment, is_new
+
+
+def _find_earlier(parts: Parts, written: Any, idempotency_key: str) -> schemas.ExperimentOut | None:
+    """Find the experiment of an earlier request, whatever has become of the data, workers and code that it needs.
+
+    Raises:
+        Conflict: the key was used with another request.
+    """
+    with parts.db.snapshot() as session:
+        known = submission.find_earlier_experiment(session, digest(written), idempotency_key)
+        return None if known is None else schemas.experiment_out(known)
 
 
 class _Accepted(NamedTuple):

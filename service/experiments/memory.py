@@ -9,10 +9,11 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, or_
 from sqlalchemy.orm import Session
 
-from normcore.footprint import Footprint, compute_needed_bytes, excess
+from normcore.footprint import Footprint, excess
 from normcore.spec import ExperimentSpec, SpecError
 from service import wording
 from service.errors import Invalid
+from service.experiments import fused_kernels
 from service.experiments.tables import Run
 from service.experiments.turns import Line
 from service.fleet import registration
@@ -42,7 +43,7 @@ def check(session: Session, spec: ExperimentSpec, needed: Footprint | None, hear
     """
     if needed is None:
         return
-    room = _roomiest(_rooms(session, spec.device, heartbeat_seconds), spec, needed)
+    room = _roomiest(_rooms(session, spec, heartbeat_seconds), spec, needed)
     if needed.on(room.kind) > (NO_MACHINE_HAS if room.memory is None else room.memory):
         raise Invalid([_refusal(spec, needed, room)])
 
@@ -56,18 +57,20 @@ def beside(
         Least bytes that the run needs of this worker's memory, and bytes that this worker gives it. None for numbers
             that are not known.
     """
-    room = _roomiest(_rooms(session, spec.device, heartbeat_seconds), spec, needed)
+    room = _roomiest(_rooms(session, spec, heartbeat_seconds), spec, needed)
     return None if needed is None else needed.on(room.kind), room.memory
 
 
-def _rooms(session: Session, queue: str, heartbeat_seconds: float) -> list[Room]:
-    """Rooms of the live workers that take runs from a queue. Each session reads them once, because it may check all
-    cells of a sweep."""
-    known: dict[str, list[Room]] = session.info.setdefault(_ROOMS, {})
-    if queue not in known:
-        live = registration.list_live(session, queue, heartbeat_seconds)
-        known[queue] = [Room(worker.kind, worker.memory_bytes) for worker in live]
-    return known[queue]
+def _rooms(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> list[Room]:
+    """Rooms of the live workers that can take the runs of a spec. Each session reads them once, because it may check
+    all cells of a sweep."""
+    line = Line(spec.device, fused_kernels.are_needed_by(spec))
+    known: dict[Line, list[Room]] = session.info.setdefault(_ROOMS, {})
+    if line not in known:
+        live = registration.list_live(session, line.queue, heartbeat_seconds)
+        taking = [worker for worker in live if worker.fused is not False or not line.needs_fused]
+        known[line] = [Room(worker.kind, worker.memory_bytes) for worker in taking]
+    return known[line]
 
 
 def _roomiest(rooms: list[Room], spec: ExperimentSpec, needed: Footprint | None) -> Room:
@@ -119,5 +122,4 @@ def _build_fit_condition(own: Registered, others: Iterable[Registered], line: Li
 
 
 def _most_tensors(worker: Registered) -> float:
-    """Most bytes of tensors that fit into a worker's memory."""
-    return math.inf if worker.memory_bytes is None else worker.memory_bytes - compute_needed_bytes(worker.kind, 0)
+    return math.inf if worker.most_tensors is None else worker.most_tensors

@@ -36,7 +36,9 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
         total_seconds=None if estimate.seconds is None else round(estimate.seconds * len(spec.seeds), 3),
         total_seconds_range=_times(estimate.range, len(spec.seeds)),
         basis=estimate.basis,
-        queue_position=queue_position(session, Line(spec.device, fused_kernels.are_needed_by(spec)), spec.priority),
+        queue_position=queue_position(
+            session, Line(spec.device, fused_kernels.are_needed_by(spec)), spec.priority, memory.tensors(needed)
+        ),
         memory_bytes=memory_bytes,
         memory=None if needed is None else schemas.MemoryOut(**asdict(needed)),
         worker_memory_bytes=worker_memory_bytes,

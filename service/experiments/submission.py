@@ -132,7 +132,7 @@ def _queued_run(new: New, seed: int, turns: Turns) -> dict[str, Any]:
         "id": new_id("run"),
         "experiment_id": new.row["id"],
         "seed": seed,
-        "turn": turns.next(Line(spec.device, needs_fused)),
+        "turn": turns.next(Line(spec.device, needs_fused), new.memory_bytes),
         "queue": spec.device,
         "needs_fused": needs_fused,
         "memory_bytes": new.memory_bytes,

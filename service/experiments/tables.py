@@ -108,7 +108,11 @@ class Run(Base):
     experiment: Mapped[Experiment] = relationship(back_populates="runs")
 
     __table_args__ = (
-        Index("ix_runs_state_queue_turn", "state", "queue", "needs_fused", text("priority DESC"), "turn", "id"),
+        Index(
+            "ix_runs_state_queue_turn",
+            *("state", "queue", "needs_fused", text("priority DESC"), "turn", "id"),
+            "memory_bytes",  # a worker passes over the runs that do not fit it without reading them
+        ),
         Index("ix_runs_machine_id", "machine", "id"),
     )
 

@@ -6,7 +6,8 @@ run of every other experiment. Newcomers are never placed before the run that is
 experiments of a sweep take one turn together, so that no experiment waits behind a whole sweep.
 
 Which run is next depends on the worker: workers differ in their kind of device, in their fused kernels and in their
-memory, and each kind takes other runs. Runs that no live worker can take are ignored here.
+memory, and each kind takes other runs. Runs that no live worker can take are ignored here. If the workers of one kind
+give more than ``MAX_SIZES`` different amounts of memory, only that many amounts count.
 
 A run that its worker gives back goes before all other runs, because it has had its turn. A deferred run is not in the
 queue during its pause. It comes back behind the other runs of its experiment or sweep, so that a thousand deferred runs
@@ -17,7 +18,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, bindparam, case, false, func, or_, select, tuple_
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    ScalarSelect,
+    Select,
+    bindparam,
+    false,
+    func,
+    or_,
+    select,
+    tuple_,
+    union_all,
+)
 from sqlalchemy.orm import Session
 
 from service.experiments.tables import Experiment, Run, of_experiment, of_sweep
@@ -26,7 +39,8 @@ from service.fleet import registration
 SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queues of a worker, by its kind of device
 ROUND = 2
 AT_ONCE = -1  # turn of a run that was given back
-LOOKED_AT = 1000  # runs at the front of a line, among which the next run that fits every worker is looked for
+MAX_SIZES = 8  # of workers' memory that a turn depends on, for each kind of worker
+_WORKERS = "normbench workers"  # key in a session's own data
 ORDER = (Run.priority.desc(), Run.turn, Run.id)
 QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), Run.not_before.is_(None))
@@ -93,69 +107,95 @@ def _front(line: Line, fits: ColumnElement[bool] | None) -> Select[str]:
     return select(Run.id).where(*ready).order_by(*ORDER).limit(1)
 
 
-def next_turn(session: Session, line: Line, priority: int) -> int:
+class Taker(NamedTuple):
+    """Kind of worker that can take a new run, and what its workers give the tensors of a run.
+
+    Attributes:
+        sizes: different numbers of bytes, the smallest first; None, which comes last, if a number is not known.
+    """
+
+    kind: Kind
+    sizes: tuple[int | None, ...]
+
+
+def next_turn(session: Session, line: Line, priority: int, memory_bytes: int | None) -> int:
     """Turn of a new experiment's first run. Each further run of the experiment comes a ``ROUND`` later.
 
-    The run that is next has the smallest turn of all ready runs. If several kinds of live worker take runs from the
-    line, the largest of their smallest turns counts, because the workers of that kind have already passed the smaller
-    turns.
+    The run that is next for a worker has the smallest turn of all ready runs that the worker can take. If several
+    workers can take the new run, the largest of their smallest turns counts, because the others have already passed the
+    smaller turns.
     """
-    return _turn_behind(*_takers_and_turns(session, line, priority))
+    return _turn_behind(session, _find_takers(session, line, memory_bytes), priority)
 
 
-Fronts = Mapping[Line, tuple[int | None, int | None]]
-"""The smallest turn in each line: of all ready runs, and of the ready runs that fit every worker."""
-
-
-def _turn_behind(takers: Sequence[Kind], turns: Fronts) -> int:
-    fronts = [
-        min(waiting)
-        for kind in takers
-        for among in (0, 1)
-        if (waiting := [turn for line in TAKEN_BY[kind] if (turn := turns[line][among]) is not None])
-    ]
+def _turn_behind(session: Session, takers: Sequence[Taker], priority: int) -> int:
+    query = _select_fronts(tuple((taker.kind, len(taker.sizes), taker.sizes[-1] is None) for taker in takers))
+    sizes = {
+        _size(k, n): size for k, taker in enumerate(takers) for n, size in enumerate(taker.sizes) if size is not None
+    }
+    found = session.connection().execute(query, {"priority": priority, **sizes}).one()
+    fronts = [turn for turn in found if turn is not None]
     return max(fronts) + ROUND // 2 if fronts else 0
 
 
-def _takers_and_turns(session: Session, line: Line, priority: int) -> tuple[Sequence[Kind], Fronts]:
-    """Kinds of live worker that take runs from a line, and the smallest turns at this priority in each line of these
-    kinds. If no such worker is live, all kinds that could take runs from the line.
-    """
-    kinds = tuple(kind for kind, lines in TAKEN_BY.items() if line in lines)
-    lines = tuple(sorted({competing for kind in kinds for competing in TAKEN_BY[kind]}))
-    found = session.connection().execute(_select_fronts(lines, kinds), {"priority": priority}).one()
-    count = len(lines)
-    live = [kind for kind, is_there in zip(kinds, found[2 * count :], strict=True) if is_there]
-    return live or kinds, dict(zip(lines, zip(found[:count], found[count : 2 * count], strict=True), strict=True))
+def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tuple[Taker, ...]:
+    """Find the kinds of worker that can take a run. If no such worker is registered: all kinds that could take runs
+    from the line."""
+    kinds = [kind for kind, lines in TAKEN_BY.items() if line in lines]
+    if _WORKERS not in session.info:  # a transaction that stores many experiments reads the workers once
+        session.info[_WORKERS] = registration.list_registered(session)
+    takers = []
+    for kind in kinds:
+        alike = [w for w in session.info[_WORKERS] if Kind(w.kind, fused=w.fused is True) == kind]
+        sizes = {worker.most_tensors for worker in alike}
+        known = sorted(size for size in sizes if size is not None and size >= (memory_bytes or 0))
+        if known or None in sizes:
+            takers.append(Taker(kind, (*_pick_sizes(known), *([None] if None in sizes else []))))
+    return tuple(takers) or tuple(Taker(kind, (None,)) for kind in kinds)
+
+
+def _pick_sizes(sizes: Sequence[int]) -> Sequence[int]:
+    """Pick ``MAX_SIZES`` of many sizes, the smallest and the largest among them."""
+    if len(sizes) <= MAX_SIZES:
+        return sizes
+    return [sizes[k * (len(sizes) - 1) // (MAX_SIZES - 1)] for k in range(MAX_SIZES)]
+
+
+def _size(taker: int, number: int) -> str:
+    """Name of the parameter of a query that is a size of a taker."""
+    return f"size_{taker}_{number}"
 
 
 @cache  # building the statement takes longer than executing it
-def _select_fronts(lines: tuple[Line, ...], kinds: tuple[Kind, ...]) -> Select[Any]:
-    """Build a query with three groups of columns: for each line, the smallest turn at the bound ``priority``; for each
-    line, the smallest turn of runs that fit every worker; for each kind, whether such a worker is registered.
+def _select_fronts(takers: tuple[tuple[Kind, int, bool], ...]) -> Select[Any]:
+    """Build a query with a column for each taker: the smallest turn at the bound ``priority`` of the ready runs that
+    its smallest worker can take. If that worker can take none, then of the next larger worker, and so on. A smaller
+    worker takes fewer runs, so its smallest turn is the largest.
+
+    Args:
+        takers: for each taker its kind, the number of its sizes, and whether the last size is not known.
     """
-    return select(
-        *(_select_turns(line).with_only_columns(Run.turn).limit(1).scalar_subquery() for line in lines),
-        *(_select_fitting_turn(line) for line in lines),
-        *(registration.any_on(kind.device, fused=kind.fused) for kind in kinds),
-    )
+    columns: list[ColumnElement[Any]] = []
+    for k, (kind, count, is_open) in enumerate(takers):
+        fronts = [
+            _select_front(kind, None if is_open and n == count - 1 else bindparam(_size(k, n), type_=BigInteger))
+            for n in range(count)
+        ]
+        columns.append(func.coalesce(*fronts) if count > 1 else fronts[0])
+    query: Select[Any] = select(*columns)
+    return query
 
 
-def _select_turns(line: Line) -> Select[int, int | None]:
-    """Query for the turns of the ready runs of a line at the bound ``priority``, and for their memory."""
-    at_priority = Run.priority == bindparam("priority")
-    of_line = select(Run.turn, Run.memory_bytes).where(*line.ready, at_priority, Run.turn > AT_ONCE)
-    return of_line.order_by(Run.turn)
-
-
-def _select_fitting_turn(line: Line) -> ColumnElement[int | None]:
-    """Query for the smallest turn of the runs of a line that fit every worker. If no worker says how much memory it
-    gives, the result is null, and the database looks at no run."""
-    least = registration.least_tensors()
-    front = _select_turns(line).limit(LOOKED_AT).subquery()
-    fits = or_(front.c.memory_bytes.is_(None), front.c.memory_bytes <= least)
-    first = select(front.c.turn).where(fits).limit(1).scalar_subquery()
-    return case((least.is_not(None), first))
+def _select_front(kind: Kind, size: ColumnElement[int] | None) -> ScalarSelect[int]:
+    """Build a query for the smallest turn of the ready runs that a worker of this kind and size can take."""
+    ready = [Run.priority == bindparam("priority"), Run.turn > AT_ONCE]
+    if size is not None:
+        ready.append(or_(Run.memory_bytes.is_(None), Run.memory_bytes <= size))
+    of_lines = [
+        select(select(Run.turn).where(*line.ready, *ready).order_by(Run.turn).limit(1).subquery().c.turn)
+        for line in TAKEN_BY[kind]
+    ]
+    return select(func.min(union_all(*of_lines).subquery().c.turn)).scalar_subquery()
 
 
 class Turns:
@@ -166,10 +206,16 @@ class Turns:
     def __init__(self, session: Session, priority: int) -> None:
         self._session, self._priority = session, priority
         self._next: dict[Line, int] = {}
+        self._first: dict[tuple[Taker, ...], int] = {}
 
-    def next(self, line: Line) -> int:
-        """Turn of the next run that comes into a line."""
-        turn = self._next[line] if line in self._next else next_turn(self._session, line, self._priority)
+    def next(self, line: Line, memory_bytes: int | None) -> int:
+        """Turn of the next run that comes into a line. ``memory_bytes`` is what its tensors need; None if that is not
+        known.
+        """
+        takers = _find_takers(self._session, line, memory_bytes)
+        if takers not in self._first:
+            self._first[takers] = _turn_behind(self._session, takers, self._priority)
+        turn = max(self._first[takers], self._next.get(line, 0))
         self._next[line] = turn + ROUND
         return turn
 
@@ -181,18 +227,19 @@ def turn_behind_its_own(session: Session, run: Run) -> int:
     its_own = select(func.max(Run.turn)).where(*READY, company)
     last = session.scalars(its_own).one()
     behind = AT_ONCE if last is None else last + ROUND
-    return max(behind, next_turn(session, Line(run.queue, run.needs_fused), run.priority))
+    return max(behind, next_turn(session, Line(run.queue, run.needs_fused), run.priority, run.memory_bytes))
 
 
-def queue_position(session: Session, line: Line, priority: int) -> int:
+def queue_position(session: Session, line: Line, priority: int, memory_bytes: int | None) -> int:
     """Place that the first run of a new experiment would have in the queue; 1 is claimed next.
 
-    Each kind of live worker has its own order of the runs that it takes. The smallest place over these kinds counts.
+    Each kind of worker has its own order of the runs that it takes. The smallest place over these kinds counts.
     """
-    takers, turns = _takers_and_turns(session, line, priority)
-    own = (-priority, _turn_behind(takers, turns))
+    takers = _find_takers(session, line, memory_bytes)
+    own = (-priority, _turn_behind(session, takers, priority))
     ahead = tuple_(-Run.priority, Run.turn) <= tuple_(*own)
-    counts = [select(func.count()).select_from(Run).where(*of.ready, ahead).scalar_subquery() for of in turns]
-    before = dict(zip(turns, session.execute(select(*counts)).one(), strict=True))
-    places: list[int] = [1 + sum(before[taken] for taken in TAKEN_BY[kind]) for kind in takers]
+    lines = sorted({taken for taker in takers for taken in TAKEN_BY[taker.kind]})
+    counts = [select(func.count()).select_from(Run).where(*of.ready, ahead).scalar_subquery() for of in lines]
+    before = dict(zip(lines, session.execute(select(*counts)).one(), strict=True))
+    places: list[int] = [1 + sum(before[taken] for taken in TAKEN_BY[taker.kind]) for taker in takers]
     return min(places)

@@ -6,16 +6,10 @@ from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
-    ScalarSelect,
     bindparam,
-    case,
     delete,
-    exists,
-    func,
-    not_,
     null,
     select,
-    true,
     update,
 )
 from sqlalchemy.orm import Session
@@ -126,6 +120,11 @@ class Registered(NamedTuple):
         """Kind of the worker's device: ``cpu`` or ``cuda``."""
         return self.device.partition(":")[0]
 
+    @property
+    def most_tensors(self) -> int | None:
+        """Most bytes of tensors that fit into what the worker gives a training; None if that is not known."""
+        return None if self.memory_bytes is None else self.memory_bytes - compute_needed_bytes(self.kind, 0)
+
     def takes(self, queue: str) -> bool:
         """Tell if the worker takes runs that asked for this device."""
         return queue in self.queues.split(",")
@@ -156,19 +155,3 @@ def list_live_with_code(session: Session, queue: str, heartbeat_seconds: float) 
 def processes_on(session: Session, host: str) -> list[int]:
     """Process ids of the workers that are registered on a machine."""
     return list(session.scalars(select(Worker.pid).where(Worker.host == host)))
-
-
-def least_tensors() -> ScalarSelect[int]:
-    """Query for the most bytes of tensors that fit every worker, to be used in another query; null if no worker says
-    how much memory it gives.
-    """
-    process = case((Worker.device == "cpu", compute_needed_bytes("cpu", 0)), else_=compute_needed_bytes("cuda", 0))
-    return select(func.min(Worker.memory_bytes - process)).scalar_subquery()
-
-
-def any_on(kind: str, *, fused: bool) -> ColumnElement[bool]:
-    """Condition of a query: a worker with fused kernels is registered on this kind of device. If ``fused`` is False: a
-    worker without fused kernels, or one that does not know yet.
-    """
-    has_some = Worker.fused.is_(true())
-    return exists().where(Worker.device.startswith(kind), has_some if fused else not_(has_some))

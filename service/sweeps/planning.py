@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from service.experiments import fused_kernels
+from service.experiments.memory import tensors
 from service.experiments.planning import Estimates
 from service.experiments.turns import Line, queue_position
 from service.sweeps import schemas
@@ -29,7 +30,9 @@ def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> sche
         reused_runs=sum(len(plan.reused) for plan in planned),
         total_seconds=_total(of_cells),
         basis=_join_bases(list(bases)),
-        queue_position=queue_position(session, Line(first.device, fused_kernels.are_needed_by(first)), first.priority),
+        queue_position=queue_position(
+            session, Line(first.device, fused_kernels.are_needed_by(first)), first.priority, tensors(cells[0].needed)
+        ),
         cells=[
             schemas.PlannedCell(
                 dict(plan.cell.values), plan.cell.fingerprint, list(plan.seeds), expected[plan.cell.fingerprint].seconds

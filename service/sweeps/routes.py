@@ -72,18 +72,37 @@ async def submit_sweep(
 ) -> Response:
     """Submit a sweep: a spec, and values for some of its fields. Every combination of the grid's values with every draw
     is an experiment. All experiments are stored, or none."""
+    if idempotency_key is not None and not dry_run:
+        known = await run_in_threadpool(_find_earlier, parts, body, idempotency_key)
+        if known is not None:
+            return await _answer(parts, Submitted(known, is_new=False))
     written, cells, request_digest = await in_reader(_expand_sweep, body, parts.settings.datasets_dir)
     if dry_run:
         return await in_reader(_plan, parts, written, cells)
     await in_reader(_check, parts, written, cells, request_digest, idempotency_key)
     submitted = await _submit(parts, written, cells, request_digest, idempotency_key)
     parts.notifier.notify(submitted.notifications)
+    return await _answer(parts, submitted)
+
+
+async def _answer(parts: Parts, submitted: Submitted) -> Response:
     return Response(
         await run_in_threadpool(_dump_sweep, parts, submitted.sweep_id),
         status.HTTP_201_CREATED if submitted.is_new else status.HTTP_200_OK,
         {"Location": f"/v1/sweeps/{submitted.sweep_id}"},
         media_type=JSON,
     )
+
+
+def _find_earlier(parts: Parts, body: Any, idempotency_key: str) -> str | None:
+    """Find the id of the sweep of an earlier request, whatever has become of the data, workers and code that it needs.
+
+    Raises:
+        Conflict: the key was used with another request.
+    """
+    with parts.db.snapshot() as session:
+        known = submission.find_earlier_sweep(session, digest(body), idempotency_key)
+        return None if known is None else known.id
 
 
 def _expand_sweep(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[Cell], str]:

@@ -31,7 +31,9 @@ def test_old_scores_and_intervals_are_recomputed(db: Database) -> None:
         del before["gap"]
         connection.execute(text("UPDATE entries SET pooled = :pooled"), {"pooled": json.dumps(before)})
         connection.execute(text("ALTER TABLE entries DROP COLUMN parts"))
+        connection.execute(text("DROP INDEX ix_runs_state_queue_turn"))  # migration 0016 added a column to it
         connection.execute(text("ALTER TABLE runs DROP COLUMN memory_bytes"))  # column of migration 0015
+        connection.execute(text("CREATE INDEX ix_runs_state_queue_turn ON runs (state)"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0012'"))
     migrate(db)
     found = entry_of(db)

@@ -190,7 +190,7 @@ def test_the_queues_index_is_in_the_order_in_which_runs_are_claimed(empty: Datab
     )
     with empty.engine.connect() as connection:
         definition = connection.exec_driver_sql(catalogue).scalar_one()
-    assert "(state, queue, needs_fused, priority DESC, turn, id)" in definition
+    assert "(state, queue, needs_fused, priority DESC, turn, id, memory_bytes)" in definition
 
 
 def test_processes_that_migrate_at_the_same_time_all_succeed(empty: Database) -> None:

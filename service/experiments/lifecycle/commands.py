@@ -75,7 +75,7 @@ def retry_all(session: Session, which: ColumnElement[bool]) -> list[Notification
         {
             **again,
             "of_run": run.id,
-            "turn": turns.next(Line(run.queue, run.needs_fused)),
+            "turn": turns.next(Line(run.queue, run.needs_fused), run.memory_bytes),
             "attempt": run.attempt + 1,
             "history": with_entries(run.history, ending_entry(run)),
         }

@@ -19,7 +19,7 @@ from service import wording
 from service.db import Database
 from service.errors import Invalid
 from service.experiments import api, lifecycle
-from service.experiments.memory import NO_MACHINE_HAS
+from service.experiments.memory import NO_MACHINE_HAS, check
 from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
@@ -121,6 +121,33 @@ def test_memory_is_computed_before_the_transaction(client: TestClient, monkeypat
     monkeypatch.setattr(PermutedDigits, "least_cost", least_cost)
     assert client.post("/v1/experiments", json=written()).status_code == 201
     assert set(counted_while) == {False}
+
+
+def test_a_run_that_needs_fused_kernels_is_compared_with_workers_that_have_them(
+    client: TestClient, db: Database
+) -> None:
+    """The larger worker has no fused kernels, so it cannot take the run."""
+    for name, memory, fused in (("wrk_1", 1 * GB, True), ("wrk_2", 64 * GB, False)):
+        with db.transaction() as session:
+            identity = WorkerIdentity(name, "host", 1, "cpu", ("auto", "cpu"), memory=memory, fused=fused)
+            registration.heartbeat(session, identity)
+    (refused,) = refusals(client, training={"kernel": "fused"}, **LARGE)
+    assert "the largest live worker gives it 1.0 GB" in refused["msg"]
+    assert not refusals(client, **LARGE)
+    (refused,) = refusals(client, dry_run=False, training={"kernel": "fused"}, **LARGE)
+    assert refused["type"] == "memory"
+
+
+def test_each_queue_has_its_own_workers_in_one_session(db: Database) -> None:
+    """Submissions of one transaction may ask for different devices."""
+    join(db, "wrk_1", 1 * GB, "cpu")
+    join(db, "wrk_2", 80 * GB, "cuda")
+    on_cpu, on_gpu = (resolve(written(device=device, **LARGE)) for device in ("cpu", "cuda"))
+    with db.snapshot() as session:
+        check(session, on_gpu, footprint(on_gpu), 10)
+        with pytest.raises(Invalid):
+            check(session, on_cpu, footprint(on_cpu), 10)
+        check(session, on_gpu, footprint(on_gpu), 10)
 
 
 def test_a_refused_spec_undoes_no_transaction(client: TestClient) -> None:

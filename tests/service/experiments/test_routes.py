@@ -147,6 +147,21 @@ def test_retrying_is_accepted_and_opens_a_new_attempt(client: TestClient, db: Da
     ]
 
 
+def test_the_same_key_finds_the_experiment_after_its_data_is_gone(client: TestClient, settings: Settings) -> None:
+    text = settings.datasets_dir / "own/corpus.txt"
+    text.parent.mkdir(parents=True)
+    text.write_text("to be or not to be\n" * 2000)
+    body = {"task": {"name": "char_lm", "profile": "smoke", "corpus": "file", "file": "own/corpus.txt"}}
+    key = {"Idempotency-Key": "k"}
+    first = client.post("/v1/experiments", json=body, headers=key)
+    assert first.status_code == 201, first.text
+    text.unlink()
+    again = client.post("/v1/experiments", json=body, headers=key)
+    assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
+    assert client.post("/v1/experiments", json=body).status_code == 422
+    assert client.post("/v1/experiments", json={**body, "seeds": [1]}, headers=key).status_code == 409
+
+
 @SQLITE
 def test_a_locked_database_is_said_to_be_unavailable_and_nothing_is_stored(
     settings: Settings, db: Database, monkeypatch: pytest.MonkeyPatch

@@ -8,14 +8,15 @@ from sqlalchemy import text, update
 from sqlalchemy.orm import Session
 
 from normcore.footprint import compute_needed_bytes
+from normcore.spec import resolve
 from service.db import Database, epoch_now
-from service.experiments import lifecycle, turns
+from service.experiments import lifecycle, submission, turns
 from service.experiments.lifecycle import Lease
 from service.experiments.tables import Run
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
 from service.queue import Notification
-from tests.service.sample_runs import claimed, failed, run_of, submitted
+from tests.service.sample_runs import claimed, failed, run_of, submitted, written
 from tests.service.sweeps.sample_sweeps import LR, posted, stored
 
 
@@ -47,7 +48,7 @@ def pauses_are_over(db: Database) -> None:
 
 def position(db: Database, queue: str = "auto", priority: int = 5) -> int:
     with db.snapshot() as session:
-        return turns.queue_position(session, turns.Line(queue, needs_fused=False), priority)
+        return turns.queue_position(session, turns.Line(queue, needs_fused=False), priority, None)
 
 
 def test_a_thousand_queued_runs_delay_another_experiment_by_one_run(db: Database) -> None:
@@ -236,61 +237,107 @@ def test_the_next_run_is_found_by_the_index_without_a_look_at_runs_for_other_wor
         assert "Sort" not in " ".join(plan)
 
 
-SMALL, LARGE = (
-    compute_needed_bytes("cpu", 10**9),
-    compute_needed_bytes("cpu", 10**11),
-)  # bytes that workers give a training
+GB = 10**9
 
 
-def join(db: Database, worker_id: str, memory: int | None) -> None:
+def join(db: Database, worker_id: str, memory: int | None, device: str = "cpu", *, fused: bool = False) -> None:
+    """Register a worker that gives the tensors of a training so many bytes."""
+    given = None if memory is None else compute_needed_bytes(device, memory)
+    identity = WorkerIdentity(worker_id, "host", 1, device, ("auto", device), memory=given, fused=fused)
     with db.transaction() as session:
-        registration.register(session, WorkerIdentity(worker_id, "host", 1, "cpu", ("auto", "cpu"), memory=memory))
+        registration.register(session, identity)
 
 
-def needing(db: Database, memory: int, experiment_id: str) -> None:
+def needing(db: Database, memory: int, seeds: int, **parts: Any) -> str:
+    """Submit an experiment whose runs need so many bytes, and return its id."""
+    spec = resolve(written(seeds=range(seeds), **parts))
     with db.transaction() as session:
-        session.execute(update(Run).where(Run.experiment_id == experiment_id).values(memory_bytes=memory))
+        experiment, _ = submission.submit(session, spec, memory_bytes=memory, request_digest="")
+    return experiment.id
 
 
-def test_a_newcomer_does_not_overtake_the_runs_that_a_small_worker_has_left_to_do(db: Database) -> None:
-    """The small worker is far ahead in the turns, because the other runs do not fit it."""
-    join(db, "wrk_1", SMALL)
-    join(db, "wrk_large", LARGE)
-    first, too_large = submitted(db, seeds=range(12)), submitted(db, seeds=range(12))
-    needing(db, 10**10, too_large.id)
-    assert {claim_on_cpu(db) for _ in range(8)} == {first.id}
-    newcomer = submitted(db, seeds=range(4))
-    assert [claim_on_cpu(db) for _ in range(4)] == [first.id, newcomer.id, first.id, newcomer.id]
+def claims(db: Database, worker_id: str, count: int, queues: Sequence[str] = ("auto", "cpu")) -> list[str]:
+    """Let a worker claim runs. Return the experiments of the runs."""
+    found = []
+    for _ in range(count):
+        with db.transaction() as session:
+            claim = lifecycle.claim(session, queues=queues, worker_id=worker_id, lease_seconds=60)
+        assert claim is not None
+        found.append(run_of(db, claim.lease.run_id).experiment_id)
+    return found
 
 
-@pytest.mark.parametrize(("worker_memory", "most"), [(None, turns.LOOKED_AT / 10), (SMALL, 4 * turns.LOOKED_AT)])
-def test_a_turn_takes_no_longer_behind_thousands_of_runs_that_fit_no_worker(
+@pytest.mark.parametrize("ahead", [(12,), (1000, 100)], ids=["few", "many"])
+def test_a_newcomer_does_not_overtake_the_runs_that_a_small_worker_has_left_to_do(
+    db: Database, ahead: Sequence[int]
+) -> None:
+    """The small worker is far ahead in the turns, because the other runs do not fit it, however many they are."""
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 100 * GB)
+    first = needing(db, 1 * GB, 12)
+    for seeds in ahead:
+        needing(db, 10 * GB, seeds)
+    assert claims(db, "wrk_small", 8) == [first] * 8
+    newcomer = needing(db, 1 * GB, 4)
+    assert claims(db, "wrk_small", 4) == [first, newcomer, first, newcomer]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_worker_that_can_take_no_run_lets_no_newcomer_overtake(db: Database, device: str) -> None:
+    """Neither a worker of another device nor one that is too small for all runs decides where a newcomer comes."""
+    join(db, "wrk_tiny", 0, device)
+    join(db, "wrk_small", 24 * GB, "cuda")
+    join(db, "wrk_large", 80 * GB, "cuda")
+    queues = ("auto", "cuda")
+    needing(db, 40 * GB, 3, device="cuda")
+    older = needing(db, 10 * GB, 12, device="cuda")
+    assert claims(db, "wrk_small", 6, queues) == [older] * 6
+    newcomer = needing(db, 10 * GB, 4, device="cuda")
+    assert claims(db, "wrk_small", 4, queues) == [older, newcomer, older, newcomer]
+
+
+def test_a_newcomer_that_only_a_large_worker_can_take_waits_for_that_worker_alone(db: Database) -> None:
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 100 * GB)
+    first, too_large = needing(db, 1 * GB, 12), needing(db, 10 * GB, 12)
+    assert claims(db, "wrk_small", 8) == [first] * 8
+    newcomer = needing(db, 10 * GB, 2)
+    assert claims(db, "wrk_large", 4) == [too_large, newcomer, too_large, newcomer]
+
+
+def test_of_many_amounts_of_memory_the_smallest_and_the_largest_count() -> None:
+    assert turns._pick_sizes(range(3)) == range(3)
+    picked = turns._pick_sizes(range(100))
+    assert (len(picked), picked[0], picked[-1]) == (turns.MAX_SIZES, 0, 99)
+
+
+@pytest.mark.parametrize(("worker_memory", "most"), [(None, 1 / 50), (1 * GB, 4)])
+def test_a_turn_looks_at_few_runs_unless_a_worker_is_too_small_for_them(
     db: Database, worker_memory: int | None, most: float
 ) -> None:
+    """Then it passes over each run once, in the index."""
     join(db, "wrk_1", worker_memory)
-    assert turns.LOOKED_AT == 1000
-    counted = []
-    for _ in range(3):
-        for _ in range(2):
-            needing(db, 10**10, submitted(db, seeds=range(1000)).id)
-        counted.append(rows_read_for_a_turn(db))
-    assert max(counted) <= most
-    assert counted[2] <= 1.1 * counted[1]
+    join(db, "wrk_2", None)
+    queued = 3000
+    needing(db, 10 * GB, 1000)
+    needing(db, 10 * GB, 1000)
+    needing(db, 10 * GB, 1000)
+    assert work_of_a_turn(db) <= most * queued
 
 
-def rows_read_for_a_turn(db: Database) -> int:
-    """Rows of runs that the database reads to find a newcomer's turn; on SQLite, hundredths of its instructions."""
+def work_of_a_turn(db: Database) -> float:
+    """Rows of runs that the database reads to find a newcomer's turn. On SQLite: a tenth of its instructions."""
     with db.snapshot() as session:
         line, connection = turns.Line("auto", needs_fused=False), session.connection()
         if db.is_sqlite:
-            steps = []
+            steps = list[int]()
             driver: Any = connection.connection.dbapi_connection
-            driver.set_progress_handler(lambda: steps.append(1), 100)
-            turns.next_turn(session, line, priority=5)
+            driver.set_progress_handler(lambda: steps.append(10), 100)
+            turns.next_turn(session, line, priority=5, memory_bytes=1)
             driver.set_progress_handler(None, 0)
-            return len(steps)
+            return sum(steps)
         before = _tuples_read(session)
-        turns.next_turn(session, line, priority=5)
+        turns.next_turn(session, line, priority=5, memory_bytes=1)
         return _tuples_read(session) - before
 
 

@@ -5,8 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from normcore.footprint import footprint
+from normcore.spec import resolve
 from service.db import Database
+from service.experiments.memory import tensors
+from service.experiments.tables import Run
 from service.processes.scheduler import look
 from service.settings import Settings
 from service.sweeps import adaptive, api
@@ -61,6 +66,16 @@ def test_each_seed_is_the_next_and_an_experiment_of_the_same_spec(db: Database) 
     assert added == THREE["norm.method"]
     lease = claimed(db)
     assert (lease.spec["priority"], lease.spec["labels"], lease.spec["seeds"]) == (7, {"a": "b"}, [3])
+
+
+def test_added_seeds_say_how_much_memory_they_need(db: Database) -> None:
+    stored(db, posted(THREE, adaptive=True))
+    run_all(db, worth)
+    assert advanced(db) == 3
+    with db.snapshot() as session:
+        needed = session.scalars(select(Run.memory_bytes).where(Run.seed > 2)).all()
+    spec = resolve(posted()["spec"])
+    assert needed == [tensors(footprint(spec))] * 3 != [None] * 3
 
 
 def test_while_runs_wait_or_run_nothing_is_decided(db: Database) -> None:

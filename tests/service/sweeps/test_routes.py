@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from service.db import Database
 from service.experiments.tables import Experiment
+from service.settings import Settings
 from tests.service.http_calls import ids, is_problem
 from tests.service.sample_runs import submitted
 from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, posted, run_all
@@ -118,6 +119,21 @@ def test_the_same_key_and_body_finds_the_same_sweep(client: TestClient) -> None:
     assert again.json() == first.json()
     assert is_problem(post(client, posted(sampler_seed=1), "k"), 409)
     assert len(client.get("/v1/sweeps").json()["items"]) == 1
+
+
+def test_the_same_key_finds_the_sweep_after_its_data_is_gone(client: TestClient, settings: Settings) -> None:
+    text = settings.datasets_dir / "own/corpus.txt"
+    text.parent.mkdir(parents=True)
+    text.write_text("to be or not to be\n" * 2000)
+    spec = {"task": {"name": "char_lm", "profile": "smoke", "corpus": "file", "file": "own/corpus.txt"}}
+    body = posted({"training.optimizer.lr": [0.001, 0.002]}, spec=spec)
+    first = post(client, body, "k")
+    assert first.status_code == 201, first.text
+    text.unlink()
+    again = post(client, body, "k")
+    assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
+    assert is_problem(post(client, body), 422)
+    assert is_problem(post(client, {**body, "sampler_seed": 1}, "k"), 409)
 
 
 def test_a_sweep_is_cancelled_and_retried(client: TestClient) -> None:
