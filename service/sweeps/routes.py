@@ -79,7 +79,7 @@ async def submit_sweep(
     written, cells, request_digest = await in_reader(_expand_sweep, body, parts.settings.datasets_dir)
     if dry_run:
         return await in_reader(_plan, parts, written, cells)
-    await in_reader(_check, parts, written, cells, request_digest, idempotency_key)
+    await in_reader(_check, parts, written, cells)
     submitted = await _submit(parts, written, cells, request_digest, idempotency_key)
     parts.notifier.notify(submitted.notifications)
     return await _answer(parts, submitted)
@@ -117,13 +117,10 @@ def _plan(parts: Parts, written: WrittenSweep, cells: list[Cell]) -> Response:
         return Response(schemas.PLAN.dump_json(planning.plan(session, written, cells)), media_type=JSON)
 
 
-def _check(
-    parts: Parts, written: WrittenSweep, cells: list[Cell], request_digest: str, idempotency_key: str | None
-) -> None:
+def _check(parts: Parts, written: WrittenSweep, cells: list[Cell]) -> None:
     """Check a new sweep before its transaction, because nobody else can write to SQLite during the transaction."""
     with parts.db.snapshot() as session:
-        if submission.find_earlier_sweep(session, request_digest, idempotency_key) is None:
-            expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
+        expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
 
 
 async def _submit(

@@ -7,8 +7,9 @@ import pytest
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
+from normcore.spec import resolve
 from service.db import Database
-from service.experiments import lifecycle
+from service.experiments import lifecycle, submission
 from service.experiments.tables import Experiment
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
@@ -220,3 +221,17 @@ def test_the_place_in_the_queue_counts_only_runs_that_live_workers_take(
     fused = kernel == "fused" or workers[0][1] is True
     got = [claim(db, fused=fused, queues=("auto", "cpu")) for _ in range(expected)]
     assert got[-1] == newcomer.runs[0].id
+
+
+def test_a_run_that_fits_no_worker_with_fused_kernels_is_not_left_to_a_worker_without(db: Database) -> None:
+    """Nobody would ever take it. The worker with fused kernels takes it, and the run fails with the reason."""
+    for name, memory, fused in (("wrk_small", 10**9, True), ("wrk_large", 10**11, False)):
+        identity = WorkerIdentity(name, "host", 1, "cpu", ("auto", "cpu"), memory=memory, fused=fused)
+        with db.transaction() as session:
+            registration.register(session, identity)
+    spec = resolve(written(training={"kernel": "fused"}))
+    with db.transaction() as session:
+        submission.submit(session, spec, memory_bytes=10**10, request_digest="")
+    with db.transaction() as session:
+        taken = lifecycle.claim(session, queues=("auto", "cpu"), worker_id="wrk_small", lease_seconds=60, fused=True)
+    assert taken is not None

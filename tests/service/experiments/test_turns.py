@@ -305,6 +305,32 @@ def test_a_newcomer_that_only_a_large_worker_can_take_waits_for_that_worker_alon
     assert claims(db, "wrk_large", 4) == [too_large, newcomer, too_large, newcomer]
 
 
+def test_a_newcomer_waits_for_a_larger_worker_if_the_smallest_that_can_take_it_has_nothing_to_do(db: Database) -> None:
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 100 * GB)
+    first = needing(db, 10 * GB, 12)
+    assert claims(db, "wrk_large", 8) == [first] * 8
+    newcomer = needing(db, 1 * GB, 4)
+    assert claims(db, "wrk_large", 4) == [first, newcomer, first, newcomer]
+
+
+def test_runs_of_one_sweep_with_other_memory_wait_for_the_workers_that_can_take_them(db: Database) -> None:
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 100 * GB)
+    first = needing(db, 1 * GB, 12)
+    needing(db, 10 * GB, 12)
+    assert claims(db, "wrk_small", 8) == [first] * 8
+    line = turns.Line("auto", needs_fused=False)
+    with db.snapshot() as session:
+        alone = [turns.next_turn(session, line, 5, memory) for memory in (10 * GB, 1 * GB)]
+        together = turns.Turns(session, 5)
+        assert [together.next(line, memory) for memory in (10 * GB, 1 * GB, 10 * GB)] == [
+            *alone,
+            alone[1] + turns.ROUND,
+        ]
+    assert alone[1] > alone[0] + turns.ROUND
+
+
 def test_of_many_amounts_of_memory_the_smallest_and_the_largest_count() -> None:
     assert turns._pick_sizes(range(3)) == range(3)
     picked = turns._pick_sizes(range(100))
