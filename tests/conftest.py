@@ -4,6 +4,7 @@ A test that asks for ``database_url``, or for anything made from it, runs once o
 """
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,13 +93,26 @@ def postgres_template(postgres_url: str) -> Iterator[str]:
         yield str(make_url(url).database)
 
 
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SQLite database with the service's tables. Copying it is 50 times faster than migrating for every test."""
+    path = tmp_path_factory.mktemp("template") / "normbench.db"
+    db = Database(f"sqlite:///{path}")
+    migrate(db)
+    db.close()
+    return path
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """URL of an empty database for one test. It already has the tables if the test also uses ``db``."""
+    has_tables = "db" in request.fixturenames
     if request.param == "sqlite":
+        if has_tables:
+            shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path)
         yield f"sqlite:///{tmp_path / 'normbench.db'}"
         return
-    template = request.getfixturevalue("postgres_template") if "db" in request.fixturenames else "template1"
+    template = request.getfixturevalue("postgres_template") if has_tables else "template1"
     with postgres_database(request.getfixturevalue("postgres_url"), template) as url:
         yield url
 
@@ -114,7 +128,6 @@ def fresh_postgres_url(postgres_url: str) -> Iterator[str]:
 def db(database_url: str) -> Iterator[Database]:
     """Database with the service's tables, all empty."""
     db = Database(database_url)
-    migrate(db)
     yield db
     db.close()
 
