@@ -135,7 +135,8 @@ def _described_afresh(part: str, tag: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.split()[-1] if done.returncode == 0 and done.stdout.strip() else None
+    printed = done.stdout.split()
+    return printed[-1] if printed else None
 
 
 def _modules_of_bases(kind: type[Part]) -> list[str]:

@@ -118,6 +118,17 @@ def test_edit_of_a_module_that_gives_a_default_is_an_edit_of_the_options(
     assert loaded.find_edited(resolve(OF_OWN)) == {}
 
 
+def test_a_plug_in_that_pip_has_installed_is_looked_at_too(
+    plugged_in: Callable[..., ExperimentSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loaded_options, "INSTALLED", (*loaded_options.INSTALLED, str(tmp_path)))
+    files = {"spec.py": options("from .constants import EPS\n", "eps: float = EPS"), "constants.py": FEW}
+    spec = plugged_in("own_installed", files)
+    loaded = LoadedOptions()
+    write(tmp_path / "own_installed/constants.py", MANY)
+    assert loaded.find_edited(spec) == {"norm": "own_installed/constants.py"}
+
+
 def test_edit_of_another_package_that_gives_a_default_is_an_edit_of_the_options(
     plugged_in: Callable[..., ExperimentSpec], tmp_path: Path
 ) -> None:
@@ -143,7 +154,12 @@ def test_a_module_that_can_no_longer_be_imported_is_an_edit_of_the_options(
 def test_edit_of_what_implements_the_options_is_none_of_the_options(
     plugged_in: Callable[..., ExperimentSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The options import ``formula``, but do not depend on it. A fresh process is asked once for each edit."""
+    """The options import ``formula``, but do not depend on it. A fresh process is asked once for each edit. It imports
+    nothing from the current directory.
+    """
+    (tmp_path / "here/normcore").mkdir(parents=True)
+    (tmp_path / "here/normcore/__init__.py").write_text("raise ImportError('not this one')")
+    monkeypatch.chdir(tmp_path / "here")
     started = list[str]()
 
     def describe_afresh(part: str, tag: str) -> str | None:
