@@ -105,14 +105,11 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of an empty database for one test. It already has the tables if the test also uses ``db``."""
-    has_tables = "db" in request.fixturenames
+    """URL of an empty database for one test. On PostgreSQL it has the tables if the test also uses ``db``."""
     if request.param == "sqlite":
-        if has_tables:
-            shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path)
         yield f"sqlite:///{tmp_path / 'normbench.db'}"
         return
-    template = request.getfixturevalue("postgres_template") if has_tables else "template1"
+    template = request.getfixturevalue("postgres_template") if "db" in request.fixturenames else "template1"
     with postgres_database(request.getfixturevalue("postgres_url"), template) as url:
         yield url
 
@@ -125,9 +122,11 @@ def fresh_postgres_url(postgres_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def db(database_url: str) -> Iterator[Database]:
+def db(request: pytest.FixtureRequest, database_url: str) -> Iterator[Database]:
     """Database with the service's tables, all empty."""
     db = Database(database_url)
+    if db.is_sqlite:
+        shutil.copy(request.getfixturevalue("sqlite_template"), str(make_url(database_url).database))
     yield db
     db.close()
 

@@ -39,10 +39,10 @@ class Placing(nn.Module):
         super().__init__()
         self.of_captions = of_captions
 
-    def placed_captions(self, captions: Words) -> Tensor:
+    def embed_captions(self, captions: Words) -> Tensor:
         return self.of_captions[captions.codes[0]]
 
-    def placed_images(self, features: Tensor) -> Tensor:
+    def embed_images(self, features: Tensor) -> Tensor:
         return features
 
 
