@@ -66,10 +66,12 @@ SHORT = 4  # letters; so short a word is close to too many others, so only one e
 LEAST_WORD = 3  # letters of a word that may stand for a name with this word in it
 LONGEST_LINE = 100  # characters of a line to write
 FEW_SEEDS = 20  # most seeds that a message writes out
-MAX_SEEDS = 1000  # seeds of an experiment; a message shows the first of many
+MAX_SEEDS = 1000  # seeds of an experiment
 EXAMPLE_SEEDS = [0, 1, 2]
+LONGEST_RANGE = 60  # characters of a text that may be a range of numbers
 RANGE = re.compile(r"(\d{1,9})\s*(?:[-–—]|\.\.+|…|to)\s*(\d{1,9})")  # with its last number
-PYTHONS_RANGE = re.compile(r"range\(((?:\s*\d{1,9}\s*,?){1,3})\)|(\d{0,9}:\d{1,9}(?::\d{1,9})?)")  # without it
+PYTHONS_RANGE = re.compile(r"range\(([^()]*)\)|(\d{0,9}:\d{1,9}(?::\d{1,9})?)")  # without it
+WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,26 +161,44 @@ def _seeds(loc: Sequence[str | int], given: Any) -> str:
     if type(number) is int and number >= 0:
         count = [list(range(number))] if 1 < number <= FEW_SEEDS else []
         return f"write {' or '.join(line(loc, seeds) for seeds in [*count, [number]])}"
-    found = _range(given)
-    if len(found) > FEW_SEEDS:
-        first = ", ".join(map(str, found[:3]))
-        return f'write all {len(found):,} numbers, as "seeds": [{first}, …, {found[-1]}]'
-    numbers = [int(digits) for digits in re.findall(r"\d{1,9}", given)] if isinstance(given, str) else []
-    if found or numbers:
-        return f"write {line(loc, [*found] or numbers[:FEW_SEEDS])}"
-    return f"as {line(loc, EXAMPLE_SEEDS)}"
+    return seeds_to_write(loc, _range(given) or _list(given))
+
+
+def seeds_to_write(loc: Sequence[str | int], seeds: Sequence[int]) -> str:
+    """Write the line of these seeds: an example if there is no seed, the first and the last of many seeds."""
+    if len(seeds) > MAX_SEEDS:
+        return f"give {MAX_SEEDS:,} or fewer, as {line(loc, EXAMPLE_SEEDS)}"
+    if len(seeds) > FEW_SEEDS:
+        first = ", ".join(map(str, seeds[:3]))
+        return f'write all {len(seeds):,} numbers, as "seeds": [{first}, …, {seeds[-1]}]'
+    return f"write {line(loc, [*seeds])}" if seeds else f"as {line(loc, EXAMPLE_SEEDS)}"
 
 
 def _range(given: Any) -> Sequence[int]:
     """Read a range of numbers: ``0-4``, ``0..4`` and ``0 to 4`` have the last number, Python's ``range(5)`` and ``0:5``
     have not. The result is empty if the value is no range."""
     text = given.strip() if isinstance(given, str) else ""
+    if len(text) > LONGEST_RANGE:
+        return ()
     if ends := RANGE.fullmatch(text):
         return range(int(ends[1]), int(ends[2]) + 1)
-    if pythons := PYTHONS_RANGE.fullmatch(text):
-        bounds = [int(bound or 0) for bound in re.split("[,:]", pythons[1] or pythons[2])]
-        return range(*bounds) if bounds[2:] != [0] else ()
-    return ()
+    pythons = PYTHONS_RANGE.fullmatch(text)
+    bounds = _whole_numbers(re.split("[,:]", pythons[1] or f"0{pythons[2]}")) if pythons else []
+    return range(*bounds) if 1 <= len(bounds) <= 3 and bounds[2:] != [0] else ()
+
+
+def _list(given: Any) -> Sequence[int]:
+    """Read a list of numbers: ``0, 1, 2`` or ``[0, 1, 2]``. The result is empty if the text has anything else."""
+    text = given.strip() if isinstance(given, str) else ""
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    return _whole_numbers(text.split(",") if "," in text else text.split())
+
+
+def _whole_numbers(texts: Sequence[str]) -> list[int]:
+    """Read each text as a whole number; the result is empty if one of them is no whole number."""
+    bare = [text.strip() for text in texts]
+    return [int(text) for text in bare] if all(WHOLE.fullmatch(text) for text in bare) else []
 
 
 def line(path: Sequence[str | int], value: Any) -> str:

@@ -1,5 +1,6 @@
 """Messages of pydantic are replaced by messages that say how to repair the input."""
 
+import time
 from typing import Any
 
 import pytest
@@ -49,6 +50,10 @@ def test_message_of_pydantic_is_replaced_by_a_repair(written: Any, said: str) ->
         ({"seeds": 40_000}, 'seeds: expected a list; write "seeds": [40000]'),
         ({"seeds": "3-5"}, 'seeds: expected a list; write "seeds": [3, 4, 5]'),
         ({"seeds": "7, 9"}, 'seeds: expected a list; write "seeds": [7, 9]'),
+        ({"seeds": "0:5:0"}, 'seeds: expected a list; as "seeds": [0, 1, 2]'),
+        ({"seeds": "range(0, 5, 0)"}, 'seeds: expected a list; as "seeds": [0, 1, 2]'),
+        ({"seeds": "0-5000"}, 'seeds: expected a list; give 1,000 or fewer, as "seeds": [0, 1, 2]'),
+        ({"device": ["cpu", "cuda"]}, "device: expected 'auto', 'cpu' or 'cuda'"),
         ({"seeds": [1.0]}, "seeds.0: expected a whole number; write 1"),
         ({"labels": {"try": 3}}, 'labels.try: expected text; put it in quotes: "labels": {"try": "3"}'),
         ({"labels": {"ok": True}}, 'labels.ok: expected text; put it in quotes: "labels": {"ok": "true"}'),
@@ -114,3 +119,57 @@ def test_suggestion_of_several_names_is_a_single_question() -> None:
     assert suggestion("mnist", ["permuted_mnist", "sequential_mnist"]) == (
         "did you mean 'permuted_mnist' or 'sequential_mnist'? "
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 seeds",
+        "first 5",
+        "list(range(5))",
+        "seeds 0 to 4",
+        "0-4, 7",
+        "0,1,2,...,9",
+        "range(1 2)",
+        "range()",
+        "range(1, 2, 3, 4)",
+        "range(one)",
+        "1, 2,",
+        "1.5, 2",
+    ],
+)
+def test_text_with_more_than_numbers_is_answered_with_an_example(text: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        resolve({**DIGITS, "seeds": text})
+    assert str(caught.value) == 'seeds: expected a list; as "seeds": [0, 1, 2]'
+
+
+@pytest.mark.parametrize("text", ["[0, 1, 2]", "0, 1, 2", "0 1 2", "0,1,2", "0-2", "0:3", ":3", "range(3)"])
+def test_text_that_is_one_list_or_one_range_is_answered_with_its_numbers(text: str) -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        resolve({**DIGITS, "seeds": text})
+    assert str(caught.value) == 'seeds: expected a list; write "seeds": [0, 1, 2]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"range(1{' ' * 500}1{' ' * 500}x",  # took 1 s
+        f"range({'1 ' * 5000}x",
+        f"0{' ' * 10_000}-{' ' * 10_000}x",
+        f"0{'.' * 10_000}x",
+        "1" * 10_000,
+        "1," * 5000,
+        f"[{'1 ' * 5000}",
+        "1:" * 5000,
+        "-" * 10_000,
+    ],
+)
+@pytest.mark.parametrize("field", ["seeds", "device", "priority", "labels", "norm", "training", "task", "seed:"])
+def test_long_hostile_text_is_refused_in_little_time(field: str, text: str) -> None:
+    with pytest.raises(InvalidSpec):
+        resolve({**DIGITS, field: "x"})  # what is computed once is computed now
+    began = time.process_time()
+    with pytest.raises(InvalidSpec):
+        resolve({**DIGITS, field: text})
+    assert time.process_time() - began < 0.05
