@@ -42,17 +42,22 @@ BOUNDS = {
 }
 """Bounds of a number by pydantic's code of the error: the name of the bound in the error, and the words."""
 ALSO_CALLED = {
-    **dict.fromkeys(("tags", "tag"), "labels"),
+    **dict.fromkeys(("tags", "tag", "label"), "labels"),
     **dict.fromkeys(("randomseed", "randomseeds"), "seeds"),
-    **dict.fromkeys(("gpu", "nvidia"), "cuda"),
+    **dict.fromkeys(("gpu", "gpu0", "cuda0", "nvidia"), "cuda"),
+    **dict.fromkeys(("mps", "metal"), "auto"),
+    **dict.fromkeys(("batch", "bs", "minibatch", "minibatchsize"), "batch_size"),
     **dict.fromkeys(("learningrate", "stepsize"), "lr"),
     **dict.fromkeys(("epochs", "iterations", "updates", "steps", "numsteps"), "max_steps"),
     **dict.fromkeys(("gradclip", "clipgrad", "clipgradnorm", "gradientclipping", "maxgradnorm"), "clip_norm"),
     **dict.fromkeys(("dtype", "float"), "precision"),
+    **dict.fromkeys(("64", "fp64", "f64", "double"), "float64"),
+    **dict.fromkeys(("32", "fp32", "f32", "single", "full"), "float32"),
+    **dict.fromkeys(("16", "bf16", "fp16", "f16", "float16", "half", "mixed", "bf16mixed", "16mixed"), "bfloat16"),
     **dict.fromkeys(("hidden", "units", "hiddenunits", "hiddendim", "dhidden"), "hidden_size"),
     **dict.fromkeys(("layers", "nlayers", "depth"), "num_layers"),
     **dict.fromkeys(("rnntype", "celltype", "architecture"), "cell"),
-    **dict.fromkeys(("gamma", "initialgain"), "gain_init"),
+    **dict.fromkeys(("gamma", "gain", "initialgain"), "gain_init"),
     **dict.fromkeys(("normalization", "normalisation", "normalizer", "normaliser"), "norm"),
     "epsilon": "eps",
     "ln": "layer_norm",
@@ -90,7 +95,9 @@ def message(error: Any) -> str:
     """Write the message for an error of pydantic's, with what to write instead."""
     kind = error["type"]
     if kind == "literal_error":
-        return f"expected {error['ctx']['expected']}; {suggestion(error['input'], literals(error))}".rstrip("; ")
+        return f"expected {error['ctx']['expected']}; {suggestion(as_name(error['input']), literals(error))}".rstrip(
+            "; "
+        )
     if kind == "too_short":
         return f"give {error['ctx']['min_length']:,} or more"
     if kind == "too_long":
@@ -118,6 +125,11 @@ def message(error: Any) -> str:
 def literals(error: Any) -> list[str]:
     """Return the texts that a field takes, from pydantic's error that the value is none of them."""
     return QUOTED.findall(error["ctx"]["expected"])
+
+
+def as_name(given: Any) -> Any:
+    """Return a whole number as text, because a name may be one: 32 for ``float32``. Return other values unchanged."""
+    return brief(given, LONGEST_NAME) if type(given) is int else given
 
 
 def _a_number(error: Any, *, whole: bool) -> str:
@@ -161,10 +173,10 @@ def _seeds(loc: Sequence[str | int], given: Any) -> str:
     if type(number) is int and number >= 0:
         count = [list(range(number))] if 1 < number <= FEW_SEEDS else []
         return f"write {' or '.join(line(loc, seeds) for seeds in [*count, [number]])}"
-    return seeds_to_write(loc, _range(given) or _list(given))
+    return line_of_seeds(loc, _range(given) or _list(given))
 
 
-def seeds_to_write(loc: Sequence[str | int], seeds: Sequence[int]) -> str:
+def line_of_seeds(loc: Sequence[str | int], seeds: Sequence[int]) -> str:
     """Write the line of these seeds: an example if there is no seed, the first and the last of many seeds."""
     if len(seeds) > MAX_SEEDS:
         return f"give {MAX_SEEDS:,} or fewer, as {line(loc, EXAMPLE_SEEDS)}"

@@ -4,7 +4,16 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from normcore.spec.messages import explain_unknown, line, nearest, quote_value, same_name, suggestion
+from normcore.spec.messages import (
+    MAX_SEEDS,
+    explain_unknown,
+    line,
+    line_of_seeds,
+    nearest,
+    quote_value,
+    same_name,
+    suggestion,
+)
 from normcore.spec.spelling import CALLED_TAG, CHOICES, Path, as_it_is_spelt, as_object, choices_with, in_small_letters
 from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, Parts, refusal
 
@@ -12,6 +21,7 @@ USUAL_TASK = "permuted_digits"
 TAGS = ("method", "name", "cell")
 USUAL_METHOD = "layer_norm"
 OWN_WORDS = ("name", "title", "description", "note", "notes", "comment", "project", "author", "user", "experiment")
+COUNTS_OF_SEEDS = ("n_seeds", "num_seeds", "number_of_seeds", "seed_count", "n_seed", "num_seed", "seeds_count")
 EPOCHS = ("epochs", "num_epochs", "n_epochs", "max_epochs")
 OTHER_COMMANDS = {
     **dict.fromkeys(("grid", "random", "samples"), "it belongs to a sweep; submit the file with `normbench sweep`"),
@@ -56,6 +66,9 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
         return f"put words of your own into labels; write {line((*spec, 'labels', name), str(value))}"
     if name == "seed" and ("seeds" in known or (is_top and spec)):
         return f"did you mean 'seeds'? write {line((*spec, 'seeds'), [value])}"
+    if same_name(name, COUNTS_OF_SEEDS) and ("seeds" in known or (is_top and spec)):
+        seeds = range(min(value, MAX_SEEDS + 1)) if type(value) is int else ()
+        return f"did you mean 'seeds'? {line_of_seeds((*spec, 'seeds'), seeds)}"
     own = same_name(name, known) or next((tag for tag in TAGS if tag in known and name in CALLED_TAG), None)
     if own is not None:
         return f"did you mean '{own}'? {_as_field((*loc[:-1], own), value, parts)}"

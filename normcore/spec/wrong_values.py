@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError, create_model
 
 from normcore.spec.experiment import HASHED
-from normcore.spec.messages import BOUNDS, choose, line, literals, message, nearest, quote_value
+from normcore.spec.messages import BOUNDS, as_name, choose, line, literals, message, nearest, quote_value
 from normcore.spec.part import Part
 from normcore.spec.spelling import CHOICES, Path, as_it_is_spelt, as_object, choices
 
@@ -18,6 +18,7 @@ OBJECTS: Mapping[Path, Mapping[str, Any]] = {
     ("training", "schedule"): {"start": 500},
 }
 """Examples of parts that have no tag."""
+CLIP = ("training", "clip")
 NO_OBJECT = ("object", "model_type")  # pydantic's codes of the error, and the registries'
 NOTHING = ("none", "null", "nil", "off", "no", "false")  # what people write for null
 Parts = Mapping[Path, type[BaseModel]]
@@ -37,7 +38,10 @@ def wrong_value(error: Any, loc: Path, value: Any, parts: Parts) -> str:
         return _no_object(error, loc, value)
     if isinstance(value, list) and (advice := _one_of(value, loc, parts)):
         return advice
-    if error["type"] == "literal_error" and (meant := nearest(value, literals(error))):
+    if loc[-2:] == CLIP and (_is_nothing(value) or type(value) in (int, float)):
+        norm = line((*loc[:-1], "clip_norm"), None if _is_nothing(value) else value)
+        return f"{message(error)}; the largest norm is clip_norm: write {norm}"
+    if error["type"] == "literal_error" and (meant := nearest(as_name(value), literals(error))):
         return f"{message(error)} write {line(loc, meant[0])}"
     described = _of_null(loc, parts) if error["type"] in BOUNDS else ""
     return f"{message(error)}; {described}" if described else message(error)

@@ -88,12 +88,36 @@ def over(spec: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
         ({"norm": {"type": "rms_norm", "eps": 1e-3}}, {"norm": {"method": "rms_norm"}}),
         ({"optimizer": "SGD"}, {"training": {"optimizer": {"name": "rmsprop"}}}),
         ({"eps": 1e-3}, {"norm": {"method": "layer_norm", "eps": 1e-3}}),
+        ({"n_seeds": 3}, {"seeds": [0, 1, 2]}),
+        ({"num_seeds": 2}, {"seeds": [0, 1]}),
+        ({"n_seeds": "few"}, {"seeds": [0, 1, 2]}),
+        ({"n_seeds": 10**30}, {"seeds": [0, 1, 2]}),
+        ({"label": {"a": "b"}}, {"labels": {"a": "b"}}),
+        ({"training": {"batch": 32}}, {"training": {"batch_size": 32}}),
+        ({"batch": 32}, {"training": {"batch_size": 32}}),
+        ({"gain": 0.1}, {"norm": {"method": "layer_norm", "gain_init": 0.1}}),
+        ({"precision": "fp16"}, {"training": {"precision": "bfloat16"}}),
+        ({"precision": "bf16"}, {"training": {"precision": "bfloat16"}}),
+        ({"precision": 32}, {"training": {"precision": "float32"}}),
+        ({"training": {"precision": "32"}}, {"training": {"precision": "float32"}}),
+        ({"training": {"precision": 64}}, {"training": {"precision": "float64"}}),
+        ({"device": "GPU0"}, {"device": "cuda"}),
+        ({"device": "cuda:0"}, {"device": "cuda"}),
+        ({"device": "mps"}, {"device": "auto"}),
+        ({"training": {"clip": 1.0}}, {"training": {"clip_norm": 1.0}}),
+        ({"training": {"clip": False}}, {"training": {"clip_norm": None}}),
+        ({"clip": 1}, {"training": {"clip_norm": 1}}),
     ],
 )
 def test_the_line_to_write_is_accepted_and_is_what_was_meant(wrong: dict[str, Any], right: dict[str, Any]) -> None:
     found = list(lines(refusal({**TASK, **wrong})))
     assert found == [right]
     resolve(over(TASK, right))
+
+
+def test_gain_of_a_method_is_answered_with_the_field_gain_init() -> None:
+    told = refusal({**TASK, "norm": {"method": "layer_norm", "gain": 0.1}})
+    assert list(lines(told)) == [{"norm": {"gain_init": 0.1}}]
 
 
 @pytest.mark.parametrize(
