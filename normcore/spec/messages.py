@@ -183,7 +183,7 @@ def line_of_seeds(loc: Sequence[str | int], seeds: Sequence[int]) -> str:
     if len(seeds) > FEW_SEEDS:
         first = ", ".join(map(str, seeds[:3]))
         return f'write all {len(seeds):,} numbers, as "seeds": [{first}, …, {seeds[-1]}]'
-    return f"write {line(loc, [*seeds])}" if seeds else f"as {line(loc, EXAMPLE_SEEDS)}"
+    return f"write {line(loc, [*seeds])}" if seeds else f"write each seed, as {line(loc, EXAMPLE_SEEDS)}"
 
 
 def _range(given: Any) -> Sequence[int]:

@@ -24,6 +24,7 @@ from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import LinearDecay, Training
+from normcore.spec.trial import leave_out_refused, without_fields
 from normcore.spec.unknown_fields import USUAL_TASK, no_object, unknown_field, where_its_name_is, where_the_task_is
 from normcore.spec.wrong_values import example, wrong_value
 
@@ -51,23 +52,55 @@ def resolve(written: Any) -> ExperimentSpec:
         raise InvalidSpec([_no_task(written)])
     with blame_plug_ins(written):
         spec = _validate_spec(TASKS[name], written)
-        _check_evaluations(spec)
-        _check_range(spec)
-        _check_purpose(spec)
+        _check_spec(spec)
         if any(list_plug_in_parts(written)):
             _rehearse(spec)
     return spec
 
 
 def _validate_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
-    kind = TrainingSpec if issubclass(task, Benchmark) else AnalysisSpec
     try:
-        return kind.model_validate(complete_spec(task, written))
+        return _read_spec(task, written)
     except ValidationError as error:
-        errors = first_errors(error.errors(include_url=False), lambda e: _spec_error(e, written))
-        if any(e.loc[:1] == ("task",) for e in errors):  # without a valid task, omitted fields are not missing
-            errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
-        raise InvalidSpec([e for e in errors if not _follows_from_another(e, errors)]) from None
+        found = error.errors(include_url=False)
+    errors = first_errors(found, lambda e: _spec_error(e, written))
+    if any(e.loc[:1] == ("task",) for e in errors):  # without a valid task, omitted fields are not missing
+        errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
+    shown = [e for e in errors if not _follows_from_another(e, errors)]
+    rest = without_fields(written, filter(None, map(_place, found)))
+    raise InvalidSpec(leave_out_refused(shown, rest, lambda spec: _wrong_fields(task, spec), parts_of))
+
+
+def _read_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
+    kind = TrainingSpec if issubclass(task, Benchmark) else AnalysisSpec
+    return kind.model_validate(complete_spec(task, written))
+
+
+def _check_spec(spec: ExperimentSpec) -> None:
+    """Check what only a spec that is valid as a whole can be checked for.
+
+    Raises:
+        InvalidSpec: the spec has too many evaluations, too large numbers, or an option that changes nothing.
+    """
+    _check_evaluations(spec)
+    _check_range(spec)
+    _check_purpose(spec)
+
+
+def _wrong_fields(task: type[Task], written: Mapping[str, Any]) -> list[tuple[str | int, ...]]:
+    """List the paths of the fields for which a spec is refused."""
+    try:
+        _check_spec(_read_spec(task, written))
+    except ValidationError as error:
+        return [_place(e) for e in error.errors(include_url=False)]
+    except InvalidSpec as error:
+        return [e.loc for e in error.errors]
+    return []
+
+
+def _place(error: Any) -> tuple[str | int, ...]:
+    """Return the path of the field that an error of pydantic's is about."""
+    return (*error["loc"], *error.get("ctx", {}).get("loc", ()))
 
 
 def _check_evaluations(spec: ExperimentSpec) -> None:
@@ -264,7 +297,7 @@ def _over(defaults: Mapping[str, Any], given: Any) -> Any:
 
 def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
     """Convert an error of pydantic's to an error with a message that says what to write instead."""
-    loc = (*error["loc"], *error.get("ctx", {}).get("loc", ()))
+    loc = _place(error)
     if error["type"] == "extra_forbidden" and loc == ("training",):
         return SpecError(loc, "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":

@@ -50,8 +50,8 @@ def test_message_of_pydantic_is_replaced_by_a_repair(written: Any, said: str) ->
         ({"seeds": 40_000}, 'seeds: expected a list; write "seeds": [40000]'),
         ({"seeds": "3-5"}, 'seeds: expected a list; write "seeds": [3, 4, 5]'),
         ({"seeds": "7, 9"}, 'seeds: expected a list; write "seeds": [7, 9]'),
-        ({"seeds": "0:5:0"}, 'seeds: expected a list; as "seeds": [0, 1, 2]'),
-        ({"seeds": "range(0, 5, 0)"}, 'seeds: expected a list; as "seeds": [0, 1, 2]'),
+        ({"seeds": "0:5:0"}, 'seeds: expected a list; write each seed, as "seeds": [0, 1, 2]'),
+        ({"seeds": "range(0, 5, 0)"}, 'seeds: expected a list; write each seed, as "seeds": [0, 1, 2]'),
         ({"seeds": "0-5000"}, 'seeds: expected a list; give 1,000 or fewer, as "seeds": [0, 1, 2]'),
         ({"device": ["cpu", "cuda"]}, "device: expected 'auto', 'cpu' or 'cuda'"),
         ({"seeds": [1.0]}, "seeds.0: expected a whole number; write 1"),
@@ -141,7 +141,7 @@ def test_suggestion_of_several_names_is_a_single_question() -> None:
 def test_text_with_more_than_numbers_is_answered_with_an_example(text: str) -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve({**DIGITS, "seeds": text})
-    assert str(caught.value) == 'seeds: expected a list; as "seeds": [0, 1, 2]'
+    assert str(caught.value) == 'seeds: expected a list; write each seed, as "seeds": [0, 1, 2]'
 
 
 @pytest.mark.parametrize("text", ["[0, 1, 2]", "0, 1, 2", "0 1 2", "0,1,2", "0-2", "0:3", ":3", "range(3)"])

@@ -1,0 +1,194 @@
+"""A line that a message tells to write is tried first. A line that would be refused is left out."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from normcore.spec import InvalidSpec, SpecError, resolve
+from normcore.spec.cells import CELLS
+from normcore.spec.errors import MAX_ERRORS
+from normcore.spec.methods import METHODS
+from normcore.spec.optimizers import OPTIMIZERS
+from normcore.spec.resolve import parts_of
+from normcore.spec.trial import NOT_TRIED, find_offer, put_over, without_fields
+
+DIGITS: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
+resolution = importlib.import_module("normcore.spec.resolve")
+GRU = {"model": {"cell": "gru"}}
+SITES = 'sites takes a list of any of "input", "recurrent", "sum", "cell", "layer", "output", "attention", such as'
+ANALYSIS = {"task": {"name": "hidden_dynamics"}}
+
+
+def errors_of(written: Any) -> list[SpecError]:
+    try:
+        resolve(written)
+    except InvalidSpec as refusal:
+        return refusal.errors
+    return []
+
+
+@pytest.mark.parametrize("given", ["hidden", "all", "input, recurrent", {"input": True}])
+def test_refused_site_is_answered_with_the_sites(given: Any) -> None:
+    [error] = errors_of({**DIGITS, "norm": {"method": "layer_norm", "sites": given}})
+    assert error.msg == f'expected a list; {SITES} ["input"]'
+
+
+@pytest.mark.parametrize("given", ["g", "all", "none", "rz", {"r": 1}])
+@pytest.mark.parametrize("part", ["model", "norm"])
+def test_refused_gate_is_answered_with_the_gates(given: Any, part: str) -> None:
+    [error] = errors_of(put_over({**DIGITS, **GRU}, {part: {"identity_gates": given}}))
+    assert error.msg.endswith('expected a list; identity_gates takes a list of any of "r", "z", "n", such as ["r"]')
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (
+            {"task": {"name": "hidden_dynamics", "weight_scales": "0.5,1"}},
+            "expected a list; weight_scales takes a list of numbers greater than 0, such as [1, 2]",
+        ),
+        (
+            {**DIGITS, "seed": "abc"},
+            "unknown field; did you mean 'seeds'? seeds takes a list of whole numbers greater than or equal to 0",
+        ),
+        (
+            {**DIGITS, "training": {"optimizer": {"lr": "-1"}}},
+            "expected a number without quotes; lr takes a number greater than 0",
+        ),
+        (
+            {**DIGITS, "training": {"clip": -1}},
+            "the largest norm is clip_norm; clip_norm takes a number greater than 0 or null",
+        ),
+        ({**DIGITS, "training": {"optimizer": {"lr": "1e39"}}}, "expected a number without quotes; lr takes a number"),
+        ({**DIGITS, "seeds": ["-1"]}, "quotes; seeds takes a list of whole numbers greater than or equal to 0"),
+        ({**DIGITS, "max_steps:-5": None}, "put a space after the colon"),
+    ],
+)
+def test_refused_line_is_replaced_by_what_the_field_takes(written: Any, told: str) -> None:
+    [error] = errors_of(written)
+    assert told in error.msg
+    assert find_offer(error.msg, error.loc) is None
+
+
+def test_accepted_line_stands_beside_the_mistakes_of_other_fields() -> None:
+    errors = errors_of({**DIGITS, "priority": "high", "training": {"clip": 1.0, "max_steps": -5}, "seeds": ["0-4", -3]})
+    told = {error.loc: error.msg for error in errors}
+    assert told["training", "clip"].endswith('write "training": {"clip_norm": 1.0}')
+    assert told["seeds", 0].endswith("write 0, 1, 2, 3, 4")
+
+
+def record_trials(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Record the specs that are tried, and accept all of them."""
+    tried: list[Any] = []
+
+    def accept(task: Any, spec: Any) -> list[Any]:
+        tried.append(spec)
+        return []
+
+    monkeypatch.setattr(resolution, "_wrong_fields", accept)
+    return tried
+
+
+@pytest.mark.parametrize("count", [1, 5, MAX_ERRORS, MAX_ERRORS + 50])
+def test_each_error_that_is_shown_costs_at_most_one_trial(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = record_trials(monkeypatch)
+    errors_of({**DIGITS, "seeds": [str(number) for number in range(count)]})
+    assert len(tried) == min(count, MAX_ERRORS)
+
+
+def test_trial_does_not_repeat_the_fields_that_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = record_trials(monkeypatch)
+    errors_of({**DIGITS, "lr": "0.1", "labels": {1.5: "x", "a": "b"}, **{f"x{number}": 0 for number in range(1000)}})
+    assert {**DIGITS, "labels": {"a": "b"}, "training": {"optimizer": {"lr": 0.1}}} in tried
+
+
+@pytest.mark.parametrize(
+    ("message", "loc", "words", "fields"),
+    [
+        ("did you mean 'b'? write \"b\": 1", ("a",), "did you mean 'b'?", {"b": 1}),
+        ('have it: write "a": {"b": [1]}, or remove it', ("b",), "have it", {"a": {"b": [1]}}),
+        ('an object, as {"b": 1}', ("a",), "an object", {"a": {"b": 1}}),
+        ('not \'write "c": 1\'; write "a": 1', ("a",), "not 'write \"c\": 1'", {"a": 1}),
+        ('text; put it in quotes: "a": "write "', ("a",), "text", {"a": "write "}),
+        ("a number; write 1, 2", ("a", 0), "a number", {"a": [1, 2]}),
+        ('text; put it in quotes: "1"', ("a", 0), "text", {"a": ["1"]}),
+    ],
+)
+def test_line_to_write_is_found_in_a_message(
+    message: str, loc: tuple[str | int, ...], words: str, fields: dict[str, Any]
+) -> None:
+    assert find_offer(message, loc) == (words, fields)
+
+
+@pytest.mark.parametrize(
+    ("message", "loc"),
+    [
+        ("remove it", ("a",)),
+        ('write "a": [0, …, 5]', ("a",)),
+        ('write "grid": {"a": [1]}', ("a",)),
+        ("write 1", ("a", 0, "b", 1)),
+        ('as {"b": 1}', ("a", 0, "c")),
+        ('as {"b": 1}', ()),
+    ],
+)
+def test_text_that_is_no_line_for_the_spec_is_not_tried(message: str, loc: tuple[str | int, ...]) -> None:
+    assert find_offer(message, loc) is None
+
+
+VALUES: list[Any] = [
+    *("all", "none", "a, b", "0.5,1", "1e39", "-1", "0", "1", "1.0", "NaN", "true", "", " ", "None", "é\n", "x" * 300),
+    *(0, 1, -1, 3.0, 0.5, -0.5, 1e39, 10**30, True, False, None),
+    *([], [0], [1, 1], ["a"], [None], [[1]], [{}], ["1"], ["-1"], [1.0]),
+    *({}, {"a": 1}, {"r": 1}, {"name": "x"}, {"method": "rms_norm", "eps": -1}, {1.5: "x"}),
+]
+
+
+UNKNOWN = ("lr", "eps", "n_seeds", "seed", "label", "batch", "clip", "sites", "name", "optimizer", "steps", "dtype")
+"""Fields that do not exist at most places where the test writes them."""
+
+
+def chosen() -> Iterator[dict[str, Any]]:
+    """Yield valid specs that differ in one choice."""
+    choices: list[dict[str, Any]] = [
+        *({"model": {"cell": name}} for name in CELLS.ours),
+        *({"norm": {"method": name}} for name in METHODS.ours),
+        *({"training": {"optimizer": {"name": name}}} for name in OPTIMIZERS.ours),
+    ]
+    specs = [{**DIGITS, **choice} for choice in choices]
+    yield from (spec for spec in [*specs, ANALYSIS] if not errors_of(spec))
+
+
+def mistakes() -> Iterator[Any]:
+    """Yield specs in which one field has a value that it may not take, and some that are right."""
+    seen: set[Any] = set()
+    for spec in chosen():
+        for path, part in parts_of(spec).items() - seen:
+            seen.add((path, part))
+            for field in {*part.model_fields, *UNKNOWN} - {"task", "cell", "method"}:
+                for value in VALUES:
+                    yield put_over(spec, nest((*path, field), value))
+
+
+def nest(path: tuple[str | int, ...], value: Any) -> Any:
+    for name in reversed(path):
+        value = {name: value}
+    return value
+
+
+def test_no_line_to_write_is_refused() -> None:
+    for written in mistakes():
+        for error in errors_of(written):
+            offer = find_offer(error.msg, error.loc)
+            if offer and error.type not in (*NOT_TRIED, "pointless"):
+                mended = put_over(without_fields(written, [error.loc]), offer[1])
+                again = [other.loc for other in errors_of(mended)]
+                assert not any(loc[: len(leaf)] == leaf for loc in again for leaf in leaves(offer[1])), (written, error)
+
+
+def leaves(fields: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each value that a line writes."""
+    for name, value in fields.items():
+        inner = list(leaves(value)) if isinstance(value, Mapping) else []
+        yield from ((name, *path) for path in inner or [()])
