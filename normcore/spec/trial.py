@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from normcore.spec.errors import SpecError
+from normcore.spec.messages import quote_value
 from normcore.spec.shapes import describe_values
 from normcore.spec.spelling import Path
 from normcore.spec.wrong_values import Parts
 
-OFFER = re.compile(r"(?:write|as|put it in quotes:|put the name in quotes:) (?=[\"{\-\d])")
+OFFER = re.compile(r"(?:write|(?<!such )as|put it in quotes:|put the name in quotes:) (?=[\"{\-\d])")
 DECODER = json.JSONDecoder()
 NOT_TRIED = ("contradiction", "value_error", "assertion_error")  # their messages speak of several fields
+LABELS = 'labels takes an object of names and texts, such as {"team": "vision"}'
 GRID = ("grid",)  # a line for the file of a sweep
 Fields = Mapping[str, Any]
 
@@ -125,8 +127,13 @@ def _overlap(path: Path, other: Path) -> bool:
 
 
 def _what_it_takes(path: Path, parts: Parts) -> str:
-    """Say which values a field takes; the text is empty if the field is not known."""
-    part = parts.get(path[:-1])
-    field = part.model_fields.get(str(path[-1])) if part else None
-    shape = describe_values(field.annotation, field.metadata) if field else ""
-    return f"{path[-1]} takes {shape}" if shape else ""
+    """Say which values a field takes, or that its part has no such field; the text is empty if the part is unknown."""
+    part, name = parts.get(path[:-1]), str(path[-1])
+    if path[0] == "labels":
+        return LABELS
+    if part is None:
+        return ""
+    if name not in part.model_fields:
+        return f"{'.'.join(map(str, path[:-1])) or 'a spec'} has no field {quote_value(name)}"
+    shape = describe_values(part.model_fields[name].annotation, part.model_fields[name].metadata)
+    return f"{name} takes {shape}" if shape else ""
