@@ -1,8 +1,5 @@
 """Reading of a submitted result: check it, or list all of its errors."""
 
-import itertools
-import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -11,21 +8,18 @@ from pydantic import ValidationError
 from normcore.spec import InvalidSpec, SpecError, TrainingSpec, resolve
 from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED, ExperimentSpec
-from normcore.spec.messages import choose, line, message, suggestion
+from normcore.spec.messages import choose, message, nearest, suggestion
 from normcore.spec.tasks.char_lm import CharLM
 from service.errors import Invalid
+from service.leaderboards.submitted import advice
 from service.leaderboards.submitted.schemas import Evidence, Provenance, SeedValue
 from service.urls import has_password
 
 OF_SPEC = (*HASHED, "spec_version")
 FIELDS = (*OF_SPEC, *Evidence.model_fields)
-A_VALUE = 0.61
-A_SEED = re.compile("[0-9]{1,10}")
 NO_OBJECT = ("model_type", "model_attributes_type", "dict_type")
-EXAMPLE: dict[str, Any] = {
-    "values": [{"seed": 0, "value": A_VALUE}, {"seed": 1, "value": 0.62}],
-    "provenance": {"source": "https://example.org/log"},
-}
+FINDERS = {"values": advice.find_values, "provenance": advice.find_source}
+WRITERS = {"values": advice.write_values, "provenance": advice.write_provenance}
 AN_OBJECT = 'a result is an object, as {"task": …, "norm": …, "values": [{"seed": 0, "value": 0.9}], "provenance": …}'
 
 
@@ -44,7 +38,7 @@ def read(written: Any) -> Submitted:
     """
     if not isinstance(written, Mapping):
         raise Invalid([SpecError((), AN_OBJECT, "type")])
-    errors = first_errors([name for name in written if name not in FIELDS], _refuse_unknown)
+    errors = first_errors([name for name in written if name not in FIELDS], lambda name: _refuse_unknown(name, written))
     spec: ExperimentSpec | None = None
     evidence: Evidence | None = None
     try:
@@ -54,7 +48,7 @@ def read(written: Any) -> Submitted:
     try:
         evidence = Evidence.model_validate({name: written[name] for name in Evidence.model_fields if name in written})
     except ValidationError as refusal:
-        errors += first_errors(refusal.errors(include_url=False), _convert_error)
+        errors += first_errors(refusal.errors(include_url=False), lambda error: _convert_error(error, written))
     if spec is not None:
         errors += _find_missing_board(spec)
     if evidence is not None:
@@ -67,63 +61,58 @@ def read(written: Any) -> Submitted:
     return Submitted(spec.model_copy(update={"seeds": [one.seed for one in evidence.values]}), evidence)
 
 
-def _refuse_unknown(name: Any) -> SpecError:
-    close = "write each seed into values" if name == "seeds" else suggestion(name, FIELDS).strip()
-    repair = close or f"choose from {', '.join(FIELDS)}"
-    return SpecError((str(name),), f"unknown field; {repair}", "unknown_field")
+def _refuse_unknown(name: Any, written: Mapping[Any, Any]) -> SpecError:
+    return SpecError((str(name),), f"unknown field; {_advise_by_name(name, written)}", "unknown_field")
 
 
-def _convert_error(error: Any) -> SpecError:
+def _advise_by_name(name: Any, written: Mapping[Any, Any]) -> str:
+    if name == "seeds":
+        return "write each seed into values"
+    for field, find in FINDERS.items():
+        found = find(written) if field not in written else None
+        if found is not None and found[0] == name:
+            return f"write {found[1]}"
+    return suggestion(name, FIELDS).strip() or f"choose from {', '.join(FIELDS)}"
+
+
+def _convert_error(error: Any, written: Mapping[Any, Any]) -> SpecError:
     """Convert an error of pydantic about the evidence, and add what to write instead."""
-    if error["type"] == "extra_forbidden":
-        part = Provenance if error["loc"][0] == "provenance" else SeedValue
-        return SpecError(error["loc"], f"unknown field; {choose(error['loc'][-1], part.model_fields)}", "unknown_field")
-    return SpecError(error["loc"], _form(error) or message(error), error["type"])
+    loc, kind = error["loc"], error["type"]
+    if kind == "extra_forbidden":
+        return SpecError(loc, f"unknown field; {_advise_unknown(loc, written)}", "unknown_field")
+    return SpecError(loc, _form(error, written) or message(error), kind)
 
 
-def _form(error: Any) -> str | None:
-    """Example of values and provenance, for an error that demands a list or an object; None for any other error."""
-    loc, given = error["loc"], error["input"]
-    if error["type"] == "missing" and len(loc) == 1:
-        return f"it is required; add {line(loc, EXAMPLE[loc[0]])}"
-    if loc == ("values",) and error["type"] == "list_type":
-        return f"expected a list of seeds and their values; write {line(loc, _values(given))}"
-    if loc[0] == "values" and len(loc) == 2 and error["type"] in NO_OBJECT:
-        expected = f"expected a seed and its value, as {json.dumps(_seed_value(given, loc[1]))}"
-        return f"{expected}; write {line(['values'], EXAMPLE['values'])}"
-    if loc[0] == "values" and loc[2:] in (("seed",), ("value",)) and error["type"] == "missing":
-        return f"it is required; write {json.dumps(_seed_value(given, loc[1]))}"
-    if loc == ("values",) and error["type"] == "too_short":
-        return f"{message(error)}, as {line(loc, EXAMPLE['values'])}"
-    if loc == ("provenance",) and error["type"] in NO_OBJECT:
-        source = given if isinstance(given, str) and given.startswith("http") else EXAMPLE["provenance"]["source"]
-        return f"expected an object; write {line(loc, {'source': source})}"
+def _advise_unknown(loc: tuple[Any, ...], written: Mapping[Any, Any]) -> str:
+    """Write advice on an unknown field of a seed's value, or of the provenance."""
+    if loc[0] == "provenance":
+        is_missing = "source" not in written["provenance"] and not nearest(loc[1], Provenance.model_fields)
+        known = choose(loc[1], Provenance.model_fields)
+        return f"write {advice.write_provenance(written['provenance'])}" if is_missing else known
+    item = written["values"][loc[1]]
+    is_missing = any(name not in item for name in SeedValue.model_fields)
+    return f"write {advice.write_item(item)}" if is_missing else choose(loc[-1], SeedValue.model_fields)
+
+
+def _form(error: Any, written: Mapping[Any, Any]) -> str | None:
+    """Write the values or the provenance for an error that demands a list or an object; None for any other error."""
+    loc, given, kind = error["loc"], error["input"], error["type"]
+    if kind == "missing" and len(loc) == 1:
+        found = FINDERS[loc[0]](written)
+        return f"it is required; add {found[1] if found else WRITERS[loc[0]](None)}"
+    if loc == ("values",) and kind == "list_type":
+        return f"expected a list of seeds and their values; write {advice.write_values(given)}"
+    if loc[0] == "values" and len(loc) == 2 and kind in NO_OBJECT:
+        return f"expected a seed and its value; write {advice.write_item(given)}"
+    if loc[0] == "values" and loc[2:] in (("seed",), ("value",)) and kind == "missing":
+        return f"it is required; write {advice.write_item(given)}"
+    if loc == ("values",) and kind == "too_short":
+        return f"{message(error)}, as {advice.write_values(None)}"
+    if loc == ("provenance",) and kind in NO_OBJECT:
+        return f"expected an object; write {advice.write_provenance(given)}"
+    if loc == ("provenance", "source") and kind == "missing":
+        return f"it is required; write {advice.write_provenance(given)}"
     return None
-
-
-def _values(given: Any) -> list[dict[str, Any]]:
-    """Guess the list of seeds and values that a value may mean: an object has a value for each seed."""
-    pairs = given.items() if isinstance(given, Mapping) else ()
-    if pairs and all(A_SEED.fullmatch(str(seed)) for seed, _ in pairs):
-        return [_seed_value([int(seed), value], int(seed)) for seed, value in pairs]
-    return [_seed_value(given, 0)]
-
-
-def _seed_value(given: Any, seed: int) -> dict[str, Any]:
-    """Guess the seed and the value that an item of the list may mean: a number, a pair, or an object with other names.
-
-    Args:
-        seed: the seed if the item has none.
-    """
-    if isinstance(given, Mapping):
-        numbers = [given["value"]] if "value" in given else [value for name, value in given.items() if name != "seed"]
-        seed = given.get("seed", seed)
-    elif isinstance(given, list) and len(given) == 2:
-        seed, *numbers = given
-    else:
-        numbers = [given]
-    is_number = (isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
-    return {"seed": seed, "value": next(itertools.compress(numbers, is_number), A_VALUE)}
 
 
 def _find_missing_board(spec: ExperimentSpec) -> Iterator[SpecError]:

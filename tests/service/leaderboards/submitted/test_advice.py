@@ -1,0 +1,130 @@
+"""Advice on wrong claims is accepted as it stands, and has no number or address that the user did not write."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from normcore.spec.files import load_yaml
+from service.errors import Invalid
+from service.leaderboards.submitted.reading import read
+
+SPEC = "task: {name: permuted_digits, profile: smoke}\nnorm: {method: layer_norm}"
+VALUES = "values: [{seed: 0, value: 0.9}]"
+SOURCE = "provenance: {source: 'https://my.org/p'}"
+ADVISED = re.compile(r"(?:write|add|as) (?=[\"{])(.*)")
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def refused(body: Any) -> dict[str, str]:
+    """Messages by place of a claim; there are none if the claim is valid."""
+    try:
+        read(body)
+    except Invalid as refusal:
+        return {"/".join(map(str, error.loc)): error.msg for error in refusal.errors}
+    return {}
+
+
+def advised_line(message: str) -> str:
+    """The line to write, which ends a message."""
+    found = ADVISED.search(message)
+    assert found is not None, message
+    return found[1]
+
+
+def put_at(body: dict[str, Any], place: Sequence[str], line: str) -> dict[str, Any]:
+    """The claim with the line instead of what stood at the place; an object without a name replaces a list's item."""
+    if line.startswith("{"):
+        items = [json.loads(line) if str(k) == place[1] else item for k, item in enumerate(body["values"])]
+        return {**body, "values": items}
+    [(name, value)] = json.loads(f"{{{line}}}").items()
+    return {**{key: given for key, given in body.items() if key != place[0]}, name: value}
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "line"),
+    [
+        (f"values: [{{Seed: 0, Value: 0.9}}]\n{SOURCE}", "values/0/value", '{"seed": 0, "value": 0.9}'),
+        (f"values: [{{step: 400, accuracy: 0.9}}]\n{SOURCE}", "values/0/seed", '{"seed": …, "value": 0.9}'),
+        (f"values: [{{run: 3, accuracy: 0.9}}]\n{SOURCE}", "values/0/value", '{"seed": 3, "value": 0.9}'),
+        (f"values: [{{run: 3, Accuracy: '0.9'}}]\n{SOURCE}", "values/0/Accuracy", '{"seed": 3, "value": 0.9}'),
+        (f"values: [{{seed: 3}}]\n{SOURCE}", "values/0/value", '{"seed": 3, "value": …}'),
+        (f"values: [{{seed: 3, loss: 0.2}}]\n{SOURCE}", "values/0/value", '{"seed": 3, "value": …}'),
+        (
+            f"values: '0.9, 0.91'\n{SOURCE}",
+            "values",
+            '"values": [{"seed": …, "value": 0.9}, {"seed": …, "value": 0.91}]',
+        ),
+        (f"values: {{'0': '0.9'}}\n{SOURCE}", "values", '"values": [{"seed": 0, "value": 0.9}]'),
+        (f"values: {{first: 0.9}}\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
+        (f"values: {{mean: 0.9, std: 0.01}}\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
+        (
+            f"values: {{seeds: [3, 4], accuracy: [0.9, 0.91]}}\n{SOURCE}",
+            "values",
+            '"values": [{"seed": 3, "value": 0.9}, {"seed": 4, "value": 0.91}]',
+        ),
+        (f"values: 0.9\n{SOURCE}", "values", '"values": [{"seed": …, "value": 0.9}]'),
+        (f"values: about 0.9\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
+        (f"values: []\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
+        (f"values: [0.9, 0.91]\n{SOURCE}", "values/1", '{"seed": …, "value": 0.91}'),
+        (f"values: [[3, 0.9]]\n{SOURCE}", "values/0", '{"seed": 3, "value": 0.9}'),
+        (f"values: [[0.9, 3]]\n{SOURCE}", "values/0", '{"seed": …, "value": …}'),
+        (f"values: ['0.9']\n{SOURCE}", "values/0", '{"seed": …, "value": 0.9}'),
+        (f"results: [{{seed: 0, value: 0.9}}]\n{SOURCE}", "values", '"values": [{"seed": 0, "value": 0.9}]'),
+        (f"results: [{{seed: 0, value: 0.9}}]\n{SOURCE}", "results", '"values": [{"seed": 0, "value": 0.9}]'),
+        (f"accuracy: 0.9\n{SOURCE}", "values", '"values": [{"seed": …, "value": 0.9}]'),
+        (f"seed: 3\nvalue: 0.9\n{SOURCE}", "values", '"values": [{"seed": 3, "value": 0.9}]'),
+        (
+            f"seeds: [3, 4]\nscores: [0.9, 0.91]\n{SOURCE}",
+            "values",
+            '"values": [{"seed": 3, "value": 0.9}, {"seed": 4, "value": 0.91}]',
+        ),
+        (
+            f"seeds: [3, 4]\nscores: [0.9]\n{SOURCE}",
+            "values",
+            '"values": [{"seed": …, "value": 0.9}]',
+        ),
+        (SOURCE, "values", '"values": [{"seed": …, "value": …}]'),
+        (
+            f"values: {{0: 0.9, 1: 0.91, 2: 0.92, 3: 0.93}}\n{SOURCE}",
+            "values",
+            '"values": [{"seed": 0, "value": 0.9}, {"seed": 1, "value": 0.91}, …]',
+        ),
+        (f"{VALUES}\nsource: https://my.org/p", "provenance", '"provenance": {"source": "https://my.org/p"}'),
+        (f"{VALUES}\nsource: https://my.org/p", "source", '"provenance": {"source": "https://my.org/p"}'),
+        (VALUES, "provenance", '"provenance": {"source": …}'),
+        (f"{VALUES}\nprovenance: a friend", "provenance", '"provenance": {"source": …}'),
+        (f"{VALUES}\nprovenance: https://", "provenance", '"provenance": {"source": …}'),
+        (f"{VALUES}\nprovenance: https://my.org/p", "provenance", '"provenance": {"source": "https://my.org/p"}'),
+        (f"{VALUES}\nprovenance: ['https://my.org/p']", "provenance", '"provenance": {"source": "https://my.org/p"}'),
+        (f"{VALUES}\nprovenance: ['http://a', 'http://b']", "provenance", '"provenance": {"source": …}'),
+        (
+            f"{VALUES}\nprovenance: https://ada:secret@my.org/p",
+            "provenance",
+            '"provenance": {"source": "https://my.org/p"}',
+        ),
+        (
+            f"{VALUES}\nprovenance: {{url: 'https://my.org/p'}}",
+            "provenance/source",
+            '"provenance": {"source": "https://my.org/p"}',
+        ),
+        (
+            f"{VALUES}\nprovenance: {{Paper: 'https://my.org/p', code: abc}}",
+            "provenance/Paper",
+            '"provenance": {"source": "https://my.org/p", "code": "abc"}',
+        ),
+        (f"{VALUES}\nprovenance: {{}}", "provenance/source", '"provenance": {"source": …}'),
+    ],
+)
+def test_advice_on_a_claim_is_accepted_and_has_no_number_of_its_own(text: str, where: str, line: str) -> None:
+    body = load_yaml(f"{SPEC}\n{text}")
+    message = refused(body)[where]
+    assert advised_line(message) == line
+    assert set(NUMBER.findall(line)) <= set(NUMBER.findall(text)), "no number is invented"
+    assert "example.org" not in message
+    if "…" not in line:
+        place = where.split("/")
+        mended = put_at(body, place, line)
+        assert not [loc for loc in refused(mended) if loc.split("/")[0] == place[0] and loc.startswith(where)]
