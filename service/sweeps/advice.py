@@ -1,11 +1,12 @@
 """Advice on sweeps that cannot be read: the line to write instead."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from normcore.spec import TrainingSpec
-from normcore.spec.messages import choose, line, nearest, quote_value
+from normcore.spec.messages import choose, line, nearest, quote_value, same_name
 from normcore.spec.resolve import parts_of
 from normcore.spec.spelling import CHOICES, as_it_is_spelt, choices, choices_with, is_another_tag
 from normcore.spec.unknown_fields import USUAL_TASK, elsewhere
@@ -14,6 +15,7 @@ from service.sweeps.distribution import Distribution
 
 TAGS = ("task.name", "model.cell", "norm.method")  # fields that choose which other fields there are
 TAG_OF = {"task": "name", **{part: tag for part, (tag, _) in CHOICES.items()}}  # of parts written as a single name
+BLANK = "…"  # stands for what the user did not write
 MAX_TRIED = 20  # values of each tag that are tried, and fields of an object that are named
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "grid": {"norm.method": ["none", "layer_norm"]},
@@ -67,7 +69,10 @@ def meant_axis(body: Mapping[str, Any], axis: str, path: str, values: Any) -> st
     unknown = [value for value in spelt if not (isinstance(value, str) and value in known)] if known and items else []
     if unknown:
         return f"unknown {quote_value(unknown[0])} in {meant}; {choose(unknown[0], known)}"
-    return f"write the whole name of the field: {line((axis, meant), spelt if items else values)}"
+    written = line((axis, meant), spelt if items else values)
+    above, _, name = meant.rpartition(".")
+    is_beside = above and above == path.rpartition(".")[0]
+    return f"did you mean '{name}'? write {written}" if is_beside else f"write the whole name of the field: {written}"
 
 
 def path_of(body: Mapping[str, Any], path: str) -> str | None:
@@ -76,10 +81,14 @@ def path_of(body: Mapping[str, Any], path: str) -> str | None:
     *above, name = path.split(".")
     if is_another_tag(path.split(".")):
         return ".".join([*above, CHOICES[above[-1]][0]])
-    if above and choices_with(above[-1], name):
-        return path
+    names = choices_with(above[-1], name).values() if above else ()
+    if names:
+        return ".".join([*above, name if name in names else next(iter(names))])
     for spec in _specs(body):
         parts = parts_of(spec)
+        own = same_name(name, parts[tuple(above)].model_fields) if tuple(above) in parts else None
+        if above and own is not None:
+            return ".".join([*above, own])
         if tuple(above) in parts and name in parts[tuple(above)].model_fields:
             return path
         found = elsewhere(name, tuple(above), parts)
@@ -111,6 +120,11 @@ def named_distribution(value: Any) -> Mapping[str, Any] | None:
 def _are_numbers(values: Sequence[Any]) -> bool:
     """Tell if there are two values, both of them numbers."""
     return len(values) == 2 and all(type(value) in (int, float) for value in values)
+
+
+def show_blanks(written: str) -> str:
+    """Write blanks without quotes, so that no blank can be taken for text."""
+    return written.replace(json.dumps(BLANK), BLANK)
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
 from normcore.spec.messages import brief, quote_value
 from service.errors import Invalid
 from service.experiments import validation
+from service.sweeps.cell_errors import Refused, Values, repair_values
 from service.sweeps.spec import WrittenSweep
 
 MAX_ERRORS = 1000  # errors of all cells, after which no other cell is checked
@@ -22,8 +23,6 @@ MAX_OF_ONE = 50  # errors of one cell, after which no other cell is checked
 MAX_REFUSED = 50  # cells that ask for what is missing, after which no other cell is checked; each takes milliseconds
 MAX_LETTERS = 200  # letters of a cell's name
 TRIES = 100  # tries for each wanted draw, until it is clear that there are no more different draws
-
-Values = Mapping[str, Any]  # by dotted path
 
 
 class Cell(NamedTuple):
@@ -58,24 +57,15 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
     return found
 
 
-class Refused(NamedTuple):
-    """A combination of values that does not fit, and the errors."""
-
-    values: Values
-    errors: Sequence[SpecError]
-
-
 def name_of(values: Values) -> str:
     """Name of a cell: its fields and values, as ``norm.gain_init=0.1, norm.method="layer_norm"``."""
     name = ", ".join(f"{path}={brief(value, MAX_LETTERS)}" for path, value in values.items())
     return name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…"
 
 
-def _name_cell(error: SpecError, written: WrittenSweep, values: Values) -> SpecError:
-    """Convert an error of a cell's spec to an error of the sweep: it names the cell, and where in the sweep the value
-    comes from.
-    """
-    return SpecError(_loc(error, written), f"does not fit in the cell {name_of(values)}: {error.msg}", error.type)
+def _name_cell(error: SpecError, values: Values) -> SpecError:
+    """Add the name of the cell to an error of the sweep."""
+    return SpecError(error.loc, f"does not fit in the cell {name_of(values)}: {error.msg}", error.type)
 
 
 def assignments(written: WrittenSweep) -> list[Values]:
@@ -151,25 +141,15 @@ def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ())
 
 
 def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cells: int) -> list[SpecError]:
-    """List the errors of a sweep's cells. An error of all cells is listed once, any other error for each cell."""
+    """List the errors of a sweep's cells. An error of all cells is listed once, and so is an error of values that can
+    be repaired. Any other error is listed for each cell."""
+    repaired, refused = repair_values(written, refused)
     of_all = set.intersection(*(set(cell.errors) for cell in refused)) if len(refused) == tried else set()
-    errors = [SpecError(_loc(e, written), e.msg, e.type) for e in refused[0].errors if e in of_all]
-    others = [Refused(cell.values, [e for e in cell.errors if e not in of_all]) for cell in refused]
-    errors += [_name_cell(error, written, cell.values) for cell in others for error in cell.errors]
+    errors = [*(e for e in refused[0].errors if e in of_all), *repaired]
+    errors += [_name_cell(e, cell.values) for cell in refused for e in cell.errors if e not in of_all]
     if tried < n_cells:
         errors.append(SpecError((), f"too many errors; {n_cells - tried:,} cells were not checked", "more"))
     return errors
-
-
-def _loc(error: SpecError, written: WrittenSweep) -> tuple[str | int, ...]:
-    """Location in the sweep that gave a field its value: the grid, the random fields, or else the spec."""
-    fields = [str(step) for step in error.loc]
-    for length in range(len(fields), 0, -1):
-        path = ".".join(fields[:length])
-        for axis, over in (("grid", written.grid), ("random", written.random)):
-            if path in over:
-                return axis, path, *error.loc[length:]
-    return "spec", *error.loc
 
 
 def _doubles(found: Sequence[Cell]) -> list[SpecError]:

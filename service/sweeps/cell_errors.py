@@ -1,0 +1,202 @@
+"""Errors of a sweep's cells as errors of the sweep: the place of the wrong value, and a line of the sweep to write."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from normcore.spec import SpecError, TrainingSpec
+from normcore.spec.messages import line
+from normcore.spec.spelling import CHOICES
+from service.sweeps.advice import BLANK, show_blanks
+from service.sweeps.spec import WrittenSweep
+
+A_LINE = re.compile(rf'(?:(?<=write )|(?<=as )|(?<=: )|(?<=or ))"(?:{"|".join(TrainingSpec.model_fields)})": ')
+DECODER = json.JSONDecoder()
+Values = Mapping[str, Any]  # by dotted path
+Loc = tuple[str | int, ...]
+
+
+class Refused(NamedTuple):
+    """A combination of values that does not fit, and the errors."""
+
+    values: Values
+    errors: Sequence[SpecError]
+
+
+class Advised(NamedTuple):
+    """A line of a spec in a message: its place, and its fields. The fields are None if the line is cut."""
+
+    start: int
+    end: int
+    fields: Mapping[str, Any] | None
+
+
+class Repair(NamedTuple):
+    """What to write for a value of a field in a sweep: the dotted name of the field, and the value."""
+
+    path: str
+    value: Any
+
+
+class _Repairs(NamedTuple):
+    """Repairs of the values of one field of the sweep, by the ``id`` of the value; None if nobody can repair it."""
+
+    values: Sequence[Any]
+    found: dict[int, Repair | None]
+    first: list[SpecError]  # the first error that can be repaired
+
+    def add(self, path: str, value: Any, error: SpecError) -> None:
+        """Add the repair of an error. A value with several errors is repaired field by field."""
+        before = self.found.get(id(value), Repair(path, value))
+        repair = before and _repair(path, before.value, error)
+        self.found[id(value)] = repair
+        if repair is not None and not self.first:
+            self.first.append(error)
+
+    def mends(self, value: Any) -> bool:
+        """Tell if the value has errors, all of which can be repaired."""
+        return self.found.get(id(value)) is not None
+
+    def merge(self, place: Loc) -> SpecError | None:
+        """Merge all errors that can be repaired; None if there are no such errors."""
+        if not any(self.found.values()):
+            return None
+        [error] = self.first
+        return SpecError(place, _replace_line(error.msg, _write_axis(place, self.values, self.found)), error.type)
+
+
+def repair_values(written: WrittenSweep, refused: Sequence[Refused]) -> tuple[list[SpecError], list[Refused]]:
+    """Merge errors of values that can be repaired: one error for each field of the sweep, with all of its values.
+
+    Returns:
+        The merged errors, and the cells with their other errors. All errors have the place in the sweep.
+    """
+    repairs = {(axis, path): _Repairs(values, {}, []) for axis, path, values in _list_values(written)}
+    places = {error.loc: find_place(error, written) for cell in refused for error in cell.errors}
+    for cell in refused:
+        for error in cell.errors:
+            axis, path = map(str, places[error.loc][:2]) if len(places[error.loc]) > 1 else ("", "")
+            if (axis, path) in repairs:
+                repairs[axis, path].add(path, cell.values[path], error)
+    merged = [of_field.merge(place) for place, of_field in repairs.items()]
+    others = [Refused(cell.values, [*_place_others(written, cell, places, repairs)]) for cell in refused]
+    return [error for error in merged if error is not None], others
+
+
+def _place_others(
+    written: WrittenSweep, cell: Refused, places: Mapping[Loc, Loc], repairs: Mapping[tuple[str, str], _Repairs]
+) -> Iterator[SpecError]:
+    """Yield the errors of a cell that nobody can repair, each with its place in the sweep."""
+    for error in cell.errors:
+        place = places[error.loc]
+        of_field = repairs.get((str(place[0]), str(place[-1] if len(place) == 1 else place[1])))
+        if of_field is None or not of_field.mends(cell.values[str(place[1])]):
+            yield _place(error, place, written)
+
+
+def find_place(error: SpecError, written: WrittenSweep) -> Loc:
+    """Find the place in the sweep that gave a field its value: the grid, the random fields, or else the spec."""
+    fields = [str(step) for step in error.loc]
+    for length in range(len(fields), 0, -1):
+        path = ".".join(fields[:length])
+        for axis, over in (("grid", written.grid), ("random", written.random)):
+            if path in over:
+                return axis, path, *error.loc[length:]
+    return "spec", *error.loc
+
+
+def _list_values(written: WrittenSweep) -> Iterator[tuple[str, str, Sequence[Any]]]:
+    """Yield the fields of the sweep whose values are listed: each with its axis and its values."""
+    for path, values in written.grid.items():
+        yield "grid", path, values
+    for path, distribution in written.random.items():
+        if distribution.choice is not None:
+            yield "random", path, distribution.choice
+
+
+def _repair(path: str, value: Any, error: SpecError) -> Repair | None:
+    """Read what to write for a value from the line of a spec in the message; None if the line is about other fields."""
+    advised = _find_line(error.msg)
+    steps, meant, inner = path.split("."), list[str](), advised and advised.fields
+    for _ in steps:
+        if not isinstance(inner, Mapping) or len(inner) != 1:
+            return None
+        [(name, inner)] = inner.items()
+        meant.append(name)
+    below = error.loc[len(steps) :]
+    if meant[:-1] != steps[:-1] or (below and meant != steps):
+        return None
+    return Repair(".".join(meant), _merge(_without(value, below), inner) if below else inner)
+
+
+def _without(value: Any, path: Loc) -> Any:
+    """Copy an object without the field of this path."""
+    if not isinstance(value, Mapping):
+        return value
+    rest = {name: inner for name, inner in value.items() if name != path[0]}
+    return {**rest, path[0]: _without(value[path[0]], path[1:])} if len(path) > 1 and path[0] in value else rest
+
+
+def _merge(value: Any, over: Any) -> Any:
+    """Merge two objects, also the objects inside them."""
+    if not isinstance(value, Mapping) or not isinstance(over, Mapping):
+        return over
+    return {**value, **{name: _merge(value.get(name), inner) for name, inner in over.items()}}
+
+
+def _write_axis(loc: Loc, values: Sequence[Any], repaired: Mapping[int, Repair | None]) -> str:
+    """Write the line of a field of the sweep. Values that nobody can repair are blanks."""
+    path = next(repair.path for repair in repaired.values() if repair is not None)
+    repairs = [repaired.get(id(value), Repair(path, value)) for value in values]
+    listed = [BLANK if repair is None else repair.value for repair in repairs]
+    return show_blanks(line((str(loc[0]), path), listed if loc[0] == "grid" else {"choice": listed}))
+
+
+def _place(error: SpecError, loc: Loc, written: WrittenSweep) -> SpecError:
+    """Convert an error of a cell's spec to an error of the sweep, with a line of the sweep if there is one."""
+    message = put_into_spec(error.msg) if loc[0] == "spec" else _advise_tag(error.msg, written)
+    return SpecError(loc, message, error.type)
+
+
+def put_into_spec(message: str) -> str:
+    """Write ``spec`` around each line of a spec in a message."""
+    advised = _find_line(message)
+    if advised is None:
+        return message
+    fields, rest = message[advised.start : advised.end], message[advised.end :]
+    closed = "}" if advised.fields is not None else ""
+    return f'{message[: advised.start]}"spec": {{{fields}{closed}{put_into_spec(rest)}'
+
+
+def _advise_tag(message: str, written: WrittenSweep) -> str:
+    """Replace the line of a spec that chooses a method, and gives one of its options. The sweep's spec takes the
+    method, unless the sweep has several methods. Other lines of a spec are left out.
+    """
+    advised = _find_line(message)
+    if advised is None:
+        return message
+    [(part, fields)] = (advised.fields or {"": None}).items()
+    tag = CHOICES.get(part, ("",))[0]
+    swept = {*written.grid, *written.random} & {part, f"{part}.{tag}"}
+    if not swept and isinstance(fields, Mapping) and tag in fields:
+        return _replace_line(message, line(("spec", part, tag), fields[tag]))
+    before = re.sub(r"[:;,]? ?(?:write|as|in quotes:|or)? ?$", "", message[: advised.start])
+    return before + message[advised.end :]
+
+
+def _replace_line(message: str, written: str) -> str:
+    advised = _find_line(message)
+    return message if advised is None else message[: advised.start] + written + message[advised.end :]
+
+
+def _find_line(message: str) -> Advised | None:
+    """Find the first line of a spec in a message."""
+    found = A_LINE.search(message)
+    if found is None:
+        return None
+    try:
+        value, end = DECODER.raw_decode(message, found.end())
+    except ValueError:  # the line is cut
+        return Advised(found.start(), len(message), None)
+    return Advised(found.start(), end, {json.loads(found[0][:-2]): value})
