@@ -1,28 +1,28 @@
 """Advice on sweeps that cannot be read: the line to write instead."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 from normcore.spec import TrainingSpec
-from normcore.spec.messages import choose, line, nearest, quote_value, same_name
+from normcore.spec.messages import choose, line, quote_value, same_name
 from normcore.spec.resolve import parts_of
 from normcore.spec.spelling import CHOICES, as_it_is_spelt, choices, choices_with, is_another_tag
 from normcore.spec.unknown_fields import USUAL_TASK, elsewhere
 from normcore.spec.wrong_values import OF_A_SWEEP
+from service.blanks import BLANK, show_blanks
 from service.sweeps.distribution import Distribution
+from service.sweeps.ranges import is_normal, read_distribution, read_values
 
 TAGS = ("task.name", "model.cell", "norm.method")  # fields that choose which other fields there are
 TAG_OF = {"task": "name", **{part: tag for part, (tag, _) in CHOICES.items()}}  # of parts written as a single name
-BLANK = "…"  # stands for what the user did not write
 MAX_TRIED = 20  # values of each tag that are tried, and fields of an object that are named
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "grid": {"norm.method": ["none", "layer_norm"]},
-    "random": {"training.optimizer.lr": {"log_uniform": [1e-4, 1e-2]}},
+    "random": {"training.optimizer.lr": {"log_uniform": [BLANK, BLANK]}},
 }
-BOUNDS: Mapping[str, Sequence[float]] = {"log_uniform": [1e-4, 1e-2], "uniform": [1e-4, 1e-2], "int_uniform": [1, 10]}
-"""Example of each range."""
+KINDS = ", ".join(Distribution.model_fields)
+SHAPE: Mapping[str, Any] = {"uniform": [BLANK, BLANK]}
 
 
 def where_the_spec_is(body: Mapping[str, Any]) -> str:
@@ -41,13 +41,29 @@ def advise_dotted_names(body: Mapping[str, Any], axis: str, name: str) -> str | 
     fields = dict(islice(found, MAX_TRIED)) if isinstance(values, Mapping) else {name: values}
     if list(fields) == [name]:
         return None
-    return f"a field is written with its dotted name; write {line((axis,), fields)}"
+    return f"a field is written with its dotted name; write {show_blanks(line((axis,), fields))}"
 
 
-def no_distribution(body: Mapping[str, Any], name: str, value: Any) -> str:
-    """Write advice for a value of ``random`` that is no object."""
-    path, names = path_of(body, name) or name, Distribution.model_fields
-    return f"expected one of {', '.join(names)}; write {line(('random', path), _distribution(value))}"
+def advise_values(body: Mapping[str, Any], name: str, given: Any) -> str:
+    """Write advice for a value of the grid that is not a list."""
+    path = path_of(body, name) or name
+    if mapping(given).keys() & Distribution.model_fields.keys() - {"choice"}:
+        return f"draws belong in random; write {line(('random', path), given)}"
+    values = read_values(given)
+    if values is None:
+        return f"expected a list of values, as {show_blanks(line(('grid', path), [BLANK]))}"
+    return f"expected a list; write {line(('grid', path), values)}"
+
+
+def advise_distribution(body: Mapping[str, Any], name: str, given: Any) -> str:
+    """Write advice for a value of ``random`` that is not a distribution."""
+    path = path_of(body, name) or name
+    meant = read_distribution(given, is_whole=_is_whole(body, path))
+    if meant is not None:
+        return f"a distribution is an object of its name and its range; write {line(('random', path), meant)}"
+    shape = show_blanks(line(("random", path), SHAPE))
+    told = "there is no normal distribution; " if is_normal(given) else ""
+    return f"{told}choose from {KINDS}, as {shape}"
 
 
 def meant_axis(body: Mapping[str, Any], axis: str, path: str, values: Any) -> str | None:
@@ -98,35 +114,6 @@ def path_of(body: Mapping[str, Any], path: str) -> str | None:
     return next((".".join([*map(str, part), *list(names.values())[:1]]) for part, names in having if names), None)
 
 
-def bounds(distribution: str, value: Any) -> Any:
-    """Write what a distribution takes: an object of two numbers as a range, and an example for a value that is no list.
-    A single value of a choice is a choice of one."""
-    if isinstance(value, Mapping) and value:
-        value = [*value.values()]
-        return sorted(value) if distribution in BOUNDS and _are_numbers(value) else value
-    return value if isinstance(value, list) else BOUNDS.get(distribution, [value])
-
-
-def named_distribution(value: Any) -> Mapping[str, Any] | None:
-    """Write a distribution whose name is a value: ``{type: uniform, low: 0, high: 1}``; None if the value is not so."""
-    values = [*mapping(value).values()]
-    named = [name for text in values for name in nearest(text, Distribution.model_fields)]
-    numbers = [number for number in values if not isinstance(number, str)]
-    if len(named) != 1 or not _are_numbers(numbers):
-        return None
-    return {named[0]: sorted(numbers)}
-
-
-def _are_numbers(values: Sequence[Any]) -> bool:
-    """Tell if there are two values, both of them numbers."""
-    return len(values) == 2 and all(type(value) in (int, float) for value in values)
-
-
-def show_blanks(written: str) -> str:
-    """Write blanks without quotes, so that no blank can be taken for text."""
-    return written.replace(json.dumps(BLANK), BLANK)
-
-
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return the value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, Mapping) else {}
@@ -152,19 +139,18 @@ def _fields(body: Mapping[str, Any], axis: str, path: Sequence[str], value: Any)
         for name, inner in value.items():
             yield from _fields(body, axis, (*path, str(name)), inner)
     elif axis == "random":
-        yield meant or written, _distribution(value)
+        distribution = read_distribution(value, is_whole=_is_whole(body, meant or written))
+        yield meant or written, SHAPE if distribution is None else distribution
     else:
-        yield meant or written, value if isinstance(value, list) else [value]
+        yield meant or written, read_values(value) or [BLANK]
 
 
-def _distribution(value: Any) -> Any:
-    """Guess the distribution that a value may mean: two numbers are a range, another list is a choice."""
-    if isinstance(value, Mapping) and set(value) & set(Distribution.model_fields):
-        return {name: bounds(name, inner) for name, inner in value.items()}
-    if not isinstance(value, list) or not value:
-        return EXAMPLES["random"]["training.optimizer.lr"]
-    if not _are_numbers(value) or not value[0] < value[1]:
-        return {"choice": value}
-    if all(type(bound) is int for bound in value):
-        return {"int_uniform": value}
-    return {"log_uniform" if value[0] > 0 else "uniform": value}
+def _is_whole(body: Mapping[str, Any], path: str) -> bool | None:
+    """Tell if the field of this dotted name takes only whole numbers; None if no part has the field."""
+    *above, name = path.split(".")
+    parts = (parts_of(spec).get(tuple(above)) for spec in _specs(body))
+    fields = (part.model_fields[name] for part in parts if part is not None and name in part.model_fields)
+    found = next(fields, None)
+    if found is None:
+        return None
+    return int in (found.annotation, *get_args(found.annotation)) and float not in get_args(found.annotation)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from normcore.spec import SpecError, TrainingSpec
 from normcore.spec.messages import line
 from normcore.spec.spelling import CHOICES
-from service.sweeps.advice import BLANK, show_blanks
+from service.blanks import BLANK, show_blanks
 from service.sweeps.spec import WrittenSweep
 
 A_LINE = re.compile(rf'(?:(?<=write )|(?<=as )|(?<=: )|(?<=or ))"(?:{"|".join(TrainingSpec.model_fields)})": ')
@@ -33,7 +33,7 @@ class Advised(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """What to write for a value of a field in a sweep: the dotted name of the field, and the value."""
+    """Repair of a value in a sweep: the dotted name of its field, and the value to write."""
 
     path: str
     value: Any

@@ -9,16 +9,18 @@ from pydantic import BaseModel, Field, ValidationError
 from normcore.spec import SpecError
 from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED
-from normcore.spec.messages import choose, line, message, nearest, same_name
+from normcore.spec.messages import choose, line, message, same_name
 from normcore.spec.resolve import TASKS, parts_of
 from normcore.spec.unknown_fields import unknown_field
 from normcore.spec.wrong_values import OF_A_SWEEP
+from service.blanks import show_blanks
 from service.errors import Invalid
 from service.http.bodies import A_SWEEP
 from service.http.openapi import WrittenSpec
 from service.http.sizes import MAX_LEVELS
 from service.sweeps import advice
 from service.sweeps.distribution import Distribution, Written
+from service.sweeps.ranges import find_distribution
 
 MAX_AXES = 20
 MAX_CELLS = 1_000
@@ -26,7 +28,11 @@ MAX_RUNS = 10_000
 MAX_ADAPTIVE_CELLS = 32  # every pair of cells is compared after each step
 FIRST_SEEDS = 3  # seeds with which each cell of an adaptive sweep begins
 MAX_SEEDS = 20
+ITS_OWN_SEEDS = (
+    f"an adaptive sweep chooses its seeds, 0 to {FIRST_SEEDS - 1} and as many more as it takes; leave them out"
+)
 NO_FIELD = "a field's name is text, as norm.eps; put the name into quotes"
+NO_DISTRIBUTION = ("model_type", "model_attributes_type", "extra_forbidden", "list_type")
 OF_ALL_CELLS = ("seeds", "device", "priority", "labels")
 
 
@@ -107,6 +113,8 @@ def _error(error: Any, body: Any) -> SpecError:
         return SpecError(loc, f"{wrong}; {advice.where_the_spec_is(body)}", "missing" if is_missing else error["type"])
     if loc[0] in advice.EXAMPLES:
         return _error_of_axis(error, loc, body)
+    if loc in (("seeds",), ("seed",)) and body.get("adaptive") is True:
+        return SpecError(loc, ITS_OWN_SEEDS, "adaptive")
     if error["type"] == "extra_forbidden":
         return SpecError(loc, unknown_field(loc, error["input"], _parts(body), TASKS), "unknown_field")
     return SpecError(loc, message(error), error["type"])
@@ -116,26 +124,33 @@ def _error_of_axis(error: Any, loc: tuple[Any, ...], body: Any) -> SpecError:
     """Convert an error in the grid or in the random fields."""
     axis, kind = loc[0], error["type"]
     if len(loc) == 1:
-        example = f"; write {line((axis,), advice.EXAMPLES[axis])}" if kind == "dict_type" else ""
+        example = f"; as {show_blanks(line((axis,), advice.EXAMPLES[axis]))}" if kind == "dict_type" else ""
         return SpecError(loc, f"{message(error)}{example}", kind)
     if not isinstance(loc[1], str) or loc[1] not in body[axis]:  # pydantic writes null as None
         return SpecError(loc[:2], NO_FIELD, "key")
     nested = advice.advise_dotted_names(body, axis, loc[1])
     if nested is not None:
         return SpecError(loc[:2], nested, "dotted_name")
-    if kind in ("model_type", "model_attributes_type"):
-        return SpecError(loc, advice.no_distribution(body, loc[1], error["input"]), kind)
-    named = advice.named_distribution(body[axis][loc[1]]) if axis == "random" else None
-    if named is not None:
-        wrong = f"a distribution is an object of its name and its range; write {line(loc[:2], named)}"
-        return SpecError(loc[:2], wrong, "unknown_field")
-    if kind == "extra_forbidden":
-        close = nearest(loc[-1], Distribution.model_fields)
-        given = advice.bounds(close[0], error["input"]) if close else error["input"]
-        return SpecError(loc, unknown_field(loc, given, {loc[:-1]: Distribution}, TASKS), "unknown_field")
-    if kind == "list_type" and axis == "random":
-        return SpecError(loc, f"expected a list; write {line(loc, advice.bounds(loc[-1], error['input']))}", kind)
+    if axis == "random" and kind in NO_DISTRIBUTION:
+        return _error_of_distribution(error, loc, body)
+    if axis == "grid" and kind == "list_type":
+        return SpecError(loc, advice.advise_values(body, loc[1], error["input"]), kind)
     return SpecError(loc, message(error), kind)
+
+
+def _error_of_distribution(error: Any, loc: tuple[Any, ...], body: Any) -> SpecError:
+    """Convert an error of a value that is not a distribution, or that has other fields than a distribution has."""
+    given, kind = body["random"][loc[1]], error["type"]
+    advised = advice.advise_distribution(body, loc[1], given)
+    if kind != "extra_forbidden":
+        return SpecError(loc, advised, kind)
+    close = find_distribution(loc[-1])
+    if close and len(given) == 1:
+        return SpecError(loc, f"unknown field; did you mean '{close}'? {advised}", "unknown_field")
+    if given.keys() & Distribution.model_fields.keys() - {"choice"}:
+        known = unknown_field(loc, error["input"], {loc[:-1]: Distribution}, TASKS)
+        return SpecError(loc, known, "unknown_field")
+    return SpecError(loc[:2], advised, "unknown_field")
 
 
 def _parts(body: Any) -> dict[tuple[str | int, ...], type[BaseModel]]:
@@ -188,10 +203,7 @@ def _errors_of_adaptive(written: WrittenSweep) -> list[SpecError]:
         return []
     errors = []
     if "seeds" in written.spec:
-        wrong = (
-            f"an adaptive sweep chooses its seeds, 0 to {FIRST_SEEDS - 1} and as many more as it takes; leave them out"
-        )
-        errors.append(SpecError(("spec", "seeds"), wrong, "adaptive"))
+        errors.append(SpecError(("spec", "seeds"), ITS_OWN_SEEDS, "adaptive"))
     if written.n_cells > MAX_ADAPTIVE_CELLS:
         wrong = f"an adaptive sweep may have {MAX_ADAPTIVE_CELLS} cells, and this has {written.n_cells:,}"
         errors.append(SpecError(("adaptive",), f"{wrong}; use false, or fewer values", "too_many"))

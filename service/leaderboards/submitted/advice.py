@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from normcore.spec.messages import LONGEST_LINE, line
+from service.blanks import BLANK, show_blanks
 from service.leaderboards.submitted.schemas import Address, Provenance
 from service.urls import without_password
 
-BLANK = "…"  # stands for what the user did not write
 VALUE_NAMES = ("value", "accuracy", "score", "result", "error_rate", "bits_per_char", "nats")
 SEED_NAMES = ("seed", "run")
 A_SEED = re.compile(r"\d{1,10}")
@@ -28,7 +28,7 @@ def write_values(given: Any) -> str:
 
 def write_item(given: Any) -> str:
     """Write the item of ``values`` that ``given`` may mean."""
-    return _show_blanks(json.dumps(_read_item(given)))
+    return show_blanks(json.dumps(_read_item(given)))
 
 
 def find_values(written: Mapping[Any, Any]) -> tuple[str, str] | None:
@@ -60,19 +60,14 @@ def write_provenance(given: Any) -> str:
     found = [address for address in map(_read_address, values) if address is not None]
     known = given if isinstance(given, Mapping) else {}
     others = {name: known[name] for name in Provenance.model_fields if name != "source" and name in known}
-    return _show_blanks(line(["provenance"], {"source": found[0] if len(found) == 1 else BLANK, **others}))
+    return show_blanks(line(["provenance"], {"source": found[0] if len(found) == 1 else BLANK, **others}))
 
 
 def _write_values(items: Sequence[Any]) -> str:
     written = line(["values"], items)
     if len(items) > SHOWN and len(written) > LONGEST_LINE:
         written = line(["values"], [*items[:SHOWN], BLANK])
-    return _show_blanks(written)
-
-
-def _show_blanks(written: str) -> str:
-    """Write blanks without quotes, so that no blank can be taken for text."""
-    return written.replace(json.dumps(BLANK), BLANK)
+    return show_blanks(written)
 
 
 def _read_values(given: Any) -> list[dict[str, Any]]:

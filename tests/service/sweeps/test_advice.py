@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -166,3 +167,115 @@ def test_a_value_that_nobody_can_repair_is_a_blank_beside_those_that_are_repaire
 def test_a_drawn_number_is_not_advised() -> None:
     [*_, (place, message)] = refused(load_yaml(f"{SPEC}\nrandom: {{norm.sites: {{uniform: [0.1, 0.2]}}}}\nsamples: 2"))
     assert (place, message) == ("random/norm.sites", "expected a list")
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "values"),
+    [
+        ("norm.eps", "'0.1, 0.01'", "[0.1, 0.01]"),
+        ("norm.eps", "'[0.1, 0.01]'", "[0.1, 0.01]"),
+        ("norm.eps", "'1e-3'", "[0.001]"),
+        ("norm.method", "none", '["none"]'),
+        ("norm.method", "'none, layer_norm'", '["none", "layer_norm"]'),
+        ("norm.eps", "{choice: [0.1, 0.2]}", "[0.1, 0.2]"),
+        ("norm.eps", "{values: [0.1, 0.2]}", "[0.1, 0.2]"),
+        ("model.hidden_size", "32..64", "[…]"),
+        ("norm.gain_init", "{min: 0.1, max: 1}", "[…]"),
+        ("norm.gain_init", "{mean: 0.1, std: 0.5}", "[…]"),
+        ("norm.gain_init", "{start: 0, stop: 0.9, step: 0.3}", "[…]"),
+        ("norm.gain_init", "{min: 0, max: 1, step: 0}", "[…]"),
+        ("norm.gain_init", "{min: 0, max: 1, step: 0.001}", "[…]"),
+        ("norm.gain_init", "'range(1000)'", "[…]"),
+        ("norm.eps", "null", "[…]"),
+    ],
+)
+def test_advice_on_a_grid_has_the_values_that_are_certain(field: str, given: str, values: str) -> None:
+    check_advice(f"{SPEC}\ngrid: {{{field}: {given}}}", f"grid/{field}", f'"grid": {{"{field}": {values}}}')
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "values"),
+    [
+        ("norm.gain_init", "{min: 0.1, max: 1, step: 0.1}", "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]"),
+        ("norm.gain_init", "{start: 0.1, stop: 0.5, num: 5}", "[0.1, 0.2, 0.3, 0.4, 0.5]"),
+        ("norm.gain_init", "{start: 0.1, stop: 1, step: 0.4}", "[0.1, 0.5, 0.9]"),
+        ("model.hidden_size", "{min: 8, max: 32, step: 8}", "[8, 16, 24, 32]"),
+        ("model.num_layers", "'range(1, 3)'", "[1, 2]"),
+        ("norm.gain_init", "'range(3)'", "[0, 1, 2]"),
+    ],
+)
+def test_advice_on_a_range_of_a_grid_spells_out_its_values(field: str, given: str, values: str) -> None:
+    line = f'"grid": {{"{field}": {values}}}'
+    check_advice(f"{SPEC}\ngrid: {{{field}: {given}}}", f"grid/{field}", line, is_spelt_out=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "below", "distribution"),
+    [
+        ("norm.eps", "{uniform: '0.001-0.1'}", "/uniform", '{"uniform": [0.001, 0.1]}'),
+        ("norm.eps", "{log_uniform: 0.001 to 0.1}", "/log_uniform", '{"log_uniform": [0.001, 0.1]}'),
+        ("norm.eps", "{LogUniform: 0.001..0.1}", "/LogUniform", '{"log_uniform": [0.001, 0.1]}'),
+        ("norm.eps", "'uniform(0.001, 0.1)'", "", '{"uniform": [0.001, 0.1]}'),
+        ("norm.eps", "'choice(0.001, 0.1)'", "", '{"choice": [0.001, 0.1]}'),
+        ("norm.eps", "0.001-0.1", "", '{"uniform": [0.001, 0.1]}'),
+        ("norm.eps", "{min: 0.001, max: 0.1}", "", '{"uniform": [0.001, 0.1]}'),
+        ("norm.eps", "{High: 0.1, Low: 0.001}", "", '{"uniform": [0.001, 0.1]}'),
+        ("norm.eps", "{min: 1, max: 4}", "", '{"uniform": [1, 4]}'),
+        ("model.hidden_size", "{min: 8, max: 64}", "", '{"int_uniform": [8, 64]}'),
+        ("model.hidden_size", "{uniform: {min: 8, max: 64}}", "/uniform", '{"int_uniform": [8, 64]}'),
+        ("norm.gain_init", "[0, 1]", "", '{"uniform": [0, 1]}'),
+        ("norm.eps", "{name: choice, values: [0.1, 0.01]}", "", '{"choice": [0.1, 0.01]}'),
+        ("norm.eps", "{type: log_uniform, min: 0.01, max: 0.1}", "", '{"log_uniform": [0.01, 0.1]}'),
+        ("norm.eps", "{values: [0.1, 0.01]}", "", '{"choice": [0.1, 0.01]}'),
+        ("norm.eps", "{choice: '0.1, 0.01'}", "/choice", '{"choice": [0.1, 0.01]}'),
+        ("norm.eps", "{distribution: normal, mean: 0.1, std: 0.5}", "", '{"uniform": […, …]}'),
+        ("norm.eps", "{uniform: {mean: 0.1, std: 0.5}}", "/uniform", '{"uniform": […, …]}'),
+        ("norm.eps", "{normal: [0, 1]}", "", '{"uniform": […, …]}'),
+        ("norm.eps", "'log_normal(0, 1)'", "", '{"uniform": […, …]}'),
+        ("norm.eps", "{type: beta, a: 1, b: 2}", "", '{"uniform": […, …]}'),
+        ("norm.eps", "{log_uniform: {min: 0, max: 1}}", "/log_uniform", '{"uniform": […, …]}'),
+        ("norm.eps", "0.1", "", '{"uniform": […, …]}'),
+    ],
+)
+def test_advice_on_a_distribution_has_the_users_numbers(field: str, given: str, below: str, distribution: str) -> None:
+    text = f"{SPEC}\nrandom: {{{field}: {given}}}\nsamples: 2"
+    check_advice(text, f"random/{field}{below}", f'"random": {{"{field}": {distribution}}}')
+
+
+def test_a_uniform_distribution_with_a_step_is_a_choice_of_its_values() -> None:
+    text = f"{SPEC}\nrandom: {{norm.eps: {{uniform: {{min: 0.1, max: 0.4, step: 0.1}}}}}}\nsamples: 2"
+    line = '"random": {"norm.eps": {"choice": [0.1, 0.2, 0.3, 0.4]}}'
+    check_advice(text, "random/norm.eps/uniform", line, is_spelt_out=True)
+
+
+@pytest.mark.parametrize("given", ["{mean: 0.1, std: 0.5}", "'normal(0, 1)'", "{gaussian: {mu: 0, sigma: 1}}"])
+def test_a_normal_distribution_does_not_exist(given: str) -> None:
+    [(_, message)] = refused(load_yaml(f"{SPEC}\nrandom: {{norm.eps: {given}}}\nsamples: 2"))
+    assert message.startswith("there is no normal distribution; choose from log_uniform, uniform, int_uniform, choice")
+
+
+def test_a_distribution_in_the_grid_belongs_in_random() -> None:
+    [(place, message)] = refused(load_yaml(f"{SPEC}\ngrid: {{norm.eps: {{uniform: [0.1, 0.2]}}}}"))
+    assert place == "grid/norm.eps"
+    assert message == 'draws belong in random; write "random": {"norm.eps": {"uniform": [0.1, 0.2]}}'
+
+
+@pytest.mark.parametrize("seeds", ["seeds: [0]", "seed: 0"])
+def test_an_adaptive_sweep_does_not_advise_seeds_for_its_spec(seeds: str) -> None:
+    [(place, message)] = refused(load_yaml(f"{SPEC}\nadaptive: yes\n{seeds}\ngrid: {{norm.eps: [0.1, 0.2]}}"))
+    assert place == seeds.split(":")[0]
+    assert message.startswith("an adaptive sweep chooses its seeds, 0 to 2")
+
+
+def test_too_few_choices_for_the_samples_are_told_with_the_number_to_write() -> None:
+    errors = refused(load_yaml(f"{SPEC}\nrandom: {{norm.eps: {{choice: [0.1, 0.001]}}}}\nsamples: 3"))
+    wrong = "only 2 different draws were found; set samples to 2 or fewer, or use a grid"
+    assert errors == [("samples", wrong)]
+
+
+@pytest.mark.parametrize("given", ["1" * 100_000, "1-" * 50_000, "a, " * 30_000, "range(" * 20_000])
+def test_a_long_text_is_refused_quickly(given: str) -> None:
+    began = time.perf_counter()
+    for axis in ("grid", "random"):
+        assert len(refused({**load_yaml(SPEC), axis: {"norm.eps": given}, "samples": 2})) == 1
+    assert time.perf_counter() - began < 1

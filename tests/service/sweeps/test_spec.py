@@ -111,7 +111,7 @@ def sweep(text: str) -> Any:
             "random/lr",
             '"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}',
         ),
-        (f"random: {{{LR}: {{uniform: 3}}}}\nsamples: 2", f"random/{LR}/uniform", '"uniform": [0.0001, 0.01]'),
+        (f"random: {{{LR}: {{uniform: 3}}}}\nsamples: 2", f"random/{LR}/uniform", '"uniform": […, …]'),
         (
             f"random: {{{LR}: {{type: log_uniform, low: 1e-4, high: 1e-2}}}}\nsamples: 2",
             f"random/{LR}",
@@ -161,12 +161,12 @@ def sweep(text: str) -> Any:
         (
             f"random: {{{LR}: 1e-3}}\nsamples: 2",
             f"random/{LR}",
-            '"random": {"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}}',
+            '"random": {"training.optimizer.lr": {"uniform": […, …]}}',
         ),
         (
             "random: {lr: {min: 1e-4, max: 1e-2}}\nsamples: 2",
             "random/lr",
-            '"random": {"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}}',
+            '"random": {"training.optimizer.lr": {"uniform": [0.0001, 0.01]}}',
         ),
         (
             "grid: {training: {optimizer: {lr: [.1, .2]}, batch_size: 8}}",

@@ -1,0 +1,233 @@
+"""Reading of values and distributions as people write them: objects with ``min`` and ``max``, or ``range(3)``."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from normcore.spec.messages import nearest, same_name
+from service.sweeps.distribution import Distribution
+
+MAX_LISTED = 50  # values of a range that a line spells out
+ROLES: Mapping[str, str] = {
+    **dict.fromkeys(("min", "minimum", "low", "lower", "from", "start", "begin", "least"), "least"),
+    **dict.fromkeys(("max", "maximum", "high", "upper", "to", "stop", "end", "most"), "most"),
+    **dict.fromkeys(("step", "by", "increment"), "step"),
+    **dict.fromkeys(("num", "n", "count", "number", "points"), "count"),
+    **dict.fromkeys(("values", "choices", "choice", "options"), "values"),
+    **dict.fromkeys(("name", "type", "kind", "distribution", "dist"), "name"),
+}
+"""Role of a field of a range or a distribution, by the field's name in small letters."""
+MAY_BE_LEFT_OUT = ("stop", "end")  # names of an end that some people's ranges include, and others' do not
+OTHER_NAMES = {"loguniform": "log_uniform", "integer": "int_uniform", "categorical": "choice", "choices": "choice"}
+NORMAL = re.compile(r".{0,20}normal.{0,20}|gauss(?:ian)?|mean|mu|std|sigma|variance", re.IGNORECASE)
+MOST_FIELDS = 10  # fields of an object that is read
+A_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+NUMBERS = re.compile(rf"{A_NUMBER}(?:[,;\s]+{A_NUMBER})*")
+CALL = re.compile(r"(\w{1,40})\s*[(\[]([^()\[\]]*)[)\]]")
+BOUNDS = re.compile(rf"({A_NUMBER})\s*(?:\.\.+|…|–|-|to)\s*({A_NUMBER})")
+WORDS = re.compile(r"[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*")
+PATH = re.compile(r"[A-Za-z_/~][^\s,;:()\[\]{}…]*")
+LONGEST_TEXT = 1000  # letters of a text that is read
+
+
+def read_values(given: Any) -> list[Any] | None:
+    """Read the values of a grid's field from a value that is not a list; None if its meaning is not certain."""
+    if isinstance(given, str):
+        return _read_text(given.strip())
+    if isinstance(given, Mapping):
+        return _read_listed(_find_roles(given), given)
+    return given if isinstance(given, list) else [given] if isinstance(given, int | float) else None
+
+
+def read_distribution(given: Any, *, is_whole: bool | None) -> Mapping[str, Any] | None:
+    """Read a distribution; None if its meaning is not certain.
+
+    Args:
+        is_whole: whether the field takes whole numbers; None if the field is not known.
+    """
+    if isinstance(given, list):
+        return _guess(given, is_whole)
+    if isinstance(given, str):
+        return _read_distribution_text(given.strip(), is_whole)
+    if not isinstance(given, Mapping) or is_normal(given):
+        return None
+    if len(given) == 1:
+        [(name, value)] = given.items()
+        known = find_distribution(name)
+        if known is not None:
+            return _of_kind(known, value, is_whole)
+    roles = _find_roles(given)
+    if roles is None:
+        return None
+    named = find_distribution(roles["name"]) if "name" in roles else None
+    return None if named is None and "name" in roles else _read_roles(named, roles, given, is_whole)
+
+
+def find_distribution(name: Any) -> str | None:
+    """Find the distribution that a name means; None if there is none."""
+    if not isinstance(name, str) or NORMAL.fullmatch(name):
+        return None
+    known = Distribution.model_fields
+    return same_name(name, known) or OTHER_NAMES.get(name.lower()) or next(iter(nearest(name, known)), None)
+
+
+def is_normal(given: Any) -> bool:
+    """Tell if a value means a normal distribution, which does not exist here."""
+    if isinstance(given, Mapping):
+        return any(is_normal(part) for pair in islice(given.items(), MOST_FIELDS) for part in pair)
+    return isinstance(given, str) and NORMAL.fullmatch(given.split("(")[0].strip()) is not None
+
+
+def _read_roles(
+    named: str | None, roles: Mapping[str, Any], given: Mapping[Any, Any], is_whole: bool | None
+) -> Mapping[str, Any] | None:
+    """Read a distribution from fields such as ``min`` and ``max``, with or without its name."""
+    keys = roles.keys() - {"name"}
+    if keys == {"values"}:
+        return _of_kind(named or "choice", roles["values"], is_whole)
+    if keys == {"least", "most"} and named != "choice":
+        return _of_kind(named or "uniform", [roles["least"], roles["most"]], is_whole)
+    listed = _read_listed({name: roles[name] for name in keys}, given) if named in (None, "uniform", "choice") else None
+    return None if listed is None else {"choice": listed}
+
+
+def _of_kind(kind: str, value: Any, is_whole: bool | None) -> Mapping[str, Any] | None:
+    """Read what the distribution of this kind takes: a list of values, or the least and the largest number."""
+    if isinstance(value, str):
+        read = _read_text(value.strip()) if kind == "choice" else _read_bounds(value.strip())
+        return _of_kind(kind, read, is_whole) if read else None
+    if isinstance(value, Mapping):
+        roles = _find_roles(value)
+        return None if roles is None or "name" in roles else _read_roles(kind, roles, value, is_whole)
+    if kind == "choice":
+        return {kind: value if isinstance(value, list) else [value]} if value not in (None, []) else None
+    if not isinstance(value, list) or not _are_bounds(bounds := sorted(value, key=_sort_key)):
+        return None
+    if kind == "log_uniform" and bounds[0] <= 0:
+        return None
+    if is_whole and kind == "uniform" and all(type(bound) is int for bound in bounds):
+        return {"int_uniform": bounds}
+    return {kind: bounds}
+
+
+def _guess(given: Sequence[Any], is_whole: bool | None) -> Mapping[str, Any] | None:
+    """Guess the distribution of a list: two numbers are a range, any other list is a choice."""
+    if not given:
+        return None
+    if not _are_bounds(given):
+        return {"choice": given}
+    if all(type(bound) is int for bound in given):
+        return {"uniform" if is_whole is False else "int_uniform": given}
+    return {"log_uniform" if given[0] > 0 else "uniform": given}
+
+
+def _sort_key(value: Any) -> float:
+    return value if type(value) in (int, float) else math.nan
+
+
+def _are_bounds(values: Sequence[Any]) -> bool:
+    """Tell if there are two numbers, the least first."""
+    return len(values) == 2 and all(type(value) in (int, float) for value in values) and values[0] < values[1]
+
+
+def _find_roles(given: Mapping[Any, Any]) -> dict[str, Any] | None:
+    """Read the fields of a range by what they are; None if a field is unknown or stands twice."""
+    if len(given) > MOST_FIELDS:
+        return None
+    roles = [ROLES.get(name.lower(), "") if isinstance(name, str) else "" for name in given]
+    known = all(roles) and len(set(roles)) == len(roles)
+    return {role: _as_number(value) for role, value in zip(roles, given.values(), strict=True)} if known else None
+
+
+def _read_listed(roles: Mapping[str, Any] | None, given: Mapping[Any, Any]) -> list[Any] | None:
+    """Read values that are listed, or that a range with a step or a number of values has."""
+    keys = set(roles or ())
+    if roles and keys == {"values"}:
+        return roles["values"] if isinstance(roles["values"], list) and roles["values"] else None
+    if not roles or keys not in ({"least", "most", "step"}, {"least", "most", "count"}):
+        return None
+    if not all(type(number) in (int, float) and math.isfinite(number) for number in roles.values()):
+        return None
+    if not roles["least"] < roles["most"]:
+        return None
+    if "count" in keys:
+        return _divide(roles["least"], roles["most"], roles["count"])
+    values = _step_through(roles["least"], roles["most"], roles["step"])
+    is_open = any(str(name).lower() in MAY_BE_LEFT_OUT for name in given)
+    return None if is_open and values and values[-1] == roles["most"] else values
+
+
+def _step_through(least: float, most: float, step: float) -> list[float] | None:
+    """List the values of a range with this step, in decimal numbers as they are written."""
+    first, last, by = (Decimal(str(number)) for number in (least, most, step))
+    if by <= 0 or (last - first) / by >= MAX_LISTED:
+        return None
+    values = [first + by * k for k in range(int((last - first) / by) + 1)]
+    is_whole = all(type(number) is int for number in (least, step))
+    return [int(value) if is_whole else float(value) for value in values]
+
+
+def _divide(least: float, most: float, count: float) -> list[float] | None:
+    """List ``count`` values with equal distances, as far as 12 digits show."""
+    if type(count) is not int or not 2 <= count <= MAX_LISTED:
+        return None
+    values = [float(f"{least + (most - least) * k / (count - 1):.12g}") for k in range(count)]
+    is_whole = type(least) is int and all(value.is_integer() for value in values)
+    return [int(value) for value in values] if is_whole else values
+
+
+def _read_text(text: str) -> list[Any] | None:
+    """Read the values of a text: numbers, words, a path, or Python's ``range``; None for any other text."""
+    if len(text) > LONGEST_TEXT:
+        return None
+    call = CALL.fullmatch(text)
+    if call is not None and call[1].lower() == "range":
+        return _read_range(call[2])
+    if text[:1] + text[-1:] == "[]":
+        text = text[1:-1].strip()
+    if NUMBERS.fullmatch(text):
+        return [_as_number(part) for part in re.split(r"[,;\s]+", text)]
+    if WORDS.fullmatch(text):
+        return re.split(r"\s*,\s*", text)
+    return [text] if PATH.fullmatch(text) and ".." not in text else None
+
+
+def _read_range(text: str) -> list[int] | None:
+    """Read the numbers between the brackets of Python's ``range``."""
+    numbers = [_as_number(part.strip()) for part in text.split(",")]
+    if not 1 <= len(numbers) <= 3 or not all(type(number) is int for number in numbers) or numbers[2:] == [0]:
+        return None
+    values = range(*numbers)
+    return [*values] if 0 < len(values) <= MAX_LISTED else None
+
+
+def _read_distribution_text(text: str, is_whole: bool | None) -> Mapping[str, Any] | None:
+    """Read a distribution from a text such as ``uniform(0.001, 0.1)`` or ``0.001-0.1``."""
+    if len(text) > LONGEST_TEXT or is_normal(text):
+        return None
+    call = CALL.fullmatch(text)
+    named = find_distribution(call[1]) if call else None
+    if call and named:
+        return _of_kind(named, call[2], is_whole)
+    if BOUNDS.fullmatch(text):
+        return _of_kind("uniform", text, is_whole)
+    values = _read_text(text)
+    return {"choice": values} if values and len(values) > 1 else None
+
+
+def _read_bounds(text: str) -> list[Any] | None:
+    """Read the least and the largest number of a text such as ``0.001-0.1`` or ``0.001, 0.1``."""
+    if len(text) > LONGEST_TEXT:
+        return None
+    found = BOUNDS.fullmatch(text)
+    return [_as_number(found[1]), _as_number(found[2])] if found else _read_text(text)
+
+
+def _as_number(given: Any) -> Any:
+    """Read a text that is one number; return any other value unchanged."""
+    if not isinstance(given, str) or not re.fullmatch(A_NUMBER, given[:LONGEST_TEXT].strip()):
+        return given
+    return int(given) if re.fullmatch(r"[-+]?\d{1,18}", given.strip()) else float(given)
