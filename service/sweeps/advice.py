@@ -8,7 +8,7 @@ from normcore.spec import TrainingSpec
 from normcore.spec.messages import choose, line, quote_value, same_name
 from normcore.spec.resolve import parts_of
 from normcore.spec.spelling import CHOICES, as_it_is_spelt, choices, choices_with, is_another_tag
-from normcore.spec.unknown_fields import USUAL_TASK, elsewhere
+from normcore.spec.unknown_fields import EPOCHS, USUAL_TASK, elsewhere
 from normcore.spec.wrong_values import OF_A_SWEEP
 from service.blanks import BLANK, show_blanks
 from service.sweeps.distribution import Distribution
@@ -52,7 +52,7 @@ def advise_values(body: Mapping[str, Any], name: str, given: Any) -> str:
     values = read_values(given)
     if values is None:
         return f"expected a list of values, as {show_blanks(line(('grid', path), [BLANK]))}"
-    return f"expected a list; write {line(('grid', path), values)}"
+    return f"expected a list; write {line(('grid', path), as_it_is_spelt(path.split('.'), values))}"
 
 
 def advise_distribution(body: Mapping[str, Any], name: str, given: Any) -> str:
@@ -73,15 +73,21 @@ def meant_axis(body: Mapping[str, Any], axis: str, path: str, values: Any) -> st
     Args:
         values: values of the field, or its distribution. Names stand for the parts that have them as tags.
     """
+    if path.rpartition(".")[2] in EPOCHS:
+        shape = show_blanks(line((axis, "training.max_steps"), [BLANK] if axis == "grid" else SHAPE))
+        return f"a training lasts for max_steps updates of batch_size examples each; write its updates, as {shape}"
     items = values if isinstance(values, list) else []
     meant = path_of(body, path)
     tag = TAG_OF.get(meant.rpartition(".")[2]) if meant else None
     if items and tag and all(isinstance(value, str) for value in items):
         meant = f"{meant}.{tag}"
-    if meant is None or meant == path:
+    if meant is None:
         return None
     steps = meant.split(".")
     known, spelt = choices(steps), as_it_is_spelt(steps, values)
+    if meant == path:
+        is_misspelt = known and items and spelt != items and all(value in known for value in spelt)
+        return f"write the names as they are known: {line((axis, path), spelt)}" if is_misspelt else None
     unknown = [value for value in spelt if not (isinstance(value, str) and value in known)] if known and items else []
     if unknown:
         return f"unknown {quote_value(unknown[0])} in {meant}; {choose(unknown[0], known)}"
@@ -95,6 +101,8 @@ def path_of(body: Mapping[str, Any], path: str) -> str | None:
     """Find the dotted name of the field that ``path`` may mean, as ``training.optimizer.lr`` for ``lr``; None if no
     field has such a name."""
     *above, name = path.split(".")
+    if name in EPOCHS:
+        return None
     if is_another_tag(path.split(".")):
         return ".".join([*above, CHOICES[above[-1]][0]])
     names = choices_with(above[-1], name).values() if above else ()

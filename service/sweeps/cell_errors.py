@@ -12,6 +12,7 @@ from service.blanks import BLANK, show_blanks
 from service.sweeps.spec import WrittenSweep
 
 A_LINE = re.compile(rf'(?:(?<=write )|(?<=as )|(?<=: )|(?<=or ))"(?:{"|".join(TrainingSpec.model_fields)})": ')
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
 DECODER = json.JSONDecoder()
 Values = Mapping[str, Any]  # by dotted path
 Loc = tuple[str | int, ...]
@@ -127,7 +128,13 @@ def _repair(path: str, value: Any, error: SpecError) -> Repair | None:
     below = error.loc[len(steps) :]
     if meant[:-1] != steps[:-1] or (below and meant != steps):
         return None
-    return Repair(".".join(meant), _merge(_without(value, below), inner) if below else inner)
+    repaired = _merge(_without(value, below), inner) if below else inner
+    return Repair(".".join(meant), repaired if _find_numbers(repaired) <= _find_numbers(value) else BLANK)
+
+
+def _find_numbers(value: Any) -> set[float]:
+    """Find the numbers in a value, also in its texts."""
+    return {float(number) for number in NUMBER.findall(json.dumps(value, default=str))}
 
 
 def _without(value: Any, path: Loc) -> Any:
@@ -149,8 +156,14 @@ def _write_axis(loc: Loc, values: Sequence[Any], repaired: Mapping[int, Repair |
     """Write the line of a field of the sweep. Values that nobody can repair are blanks."""
     path = next(repair.path for repair in repaired.values() if repair is not None)
     repairs = [repaired.get(id(value), Repair(path, value)) for value in values]
-    listed = [BLANK if repair is None else repair.value for repair in repairs]
+    listed = _drop_doubles([BLANK if repair is None else repair.value for repair in repairs])
     return show_blanks(line((str(loc[0]), path), listed if loc[0] == "grid" else {"choice": listed}))
+
+
+def _drop_doubles(values: Sequence[Any]) -> list[Any]:
+    """Keep the first of equal values, but all blanks."""
+    first = {json.dumps(value, default=str): k for k, value in reversed([*enumerate(values)])}
+    return [value for k, value in enumerate(values) if value == BLANK or first[json.dumps(value, default=str)] == k]
 
 
 def _place(error: SpecError, loc: Loc, written: WrittenSweep) -> SpecError:

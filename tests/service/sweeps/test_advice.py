@@ -16,8 +16,10 @@ from service.sweeps.spec import read
 TASK = "spec: {task: {name: permuted_digits, profile: smoke}"
 SPEC = f"{TASK}, norm: {{method: layer_norm}}}}"
 GRID = "grid: {training.optimizer.lr: [0.1, 0.01]}"
-ADVISED = re.compile(r'(?:write|as|quotes:|null:|have it:) (?="(?:grid|random|spec)": )(.*?)(?:, or remove it)?$')
-NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+ADVISED = re.compile(
+    r'(?:write|as|quotes:|null:|known:|have it:) (?="(?:grid|random|spec)": )(.*?)(?:, or remove it)?$'
+)
+NUMBER = re.compile(r"\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+")
 
 
 def refused(body: Any) -> list[tuple[str, str]]:
@@ -107,6 +109,27 @@ def check_advice(text: str, where: str, line: str, *, is_spelt_out: bool = False
             "grid/model.bidirectional",
             '"grid": {"model.bidirectional": [true, false]}',
         ),
+        (
+            "grid: {training.clip_norm: [null, 'off']}",
+            "grid/training.clip_norm",
+            '"grid": {"training.clip_norm": [null]}',
+        ),
+        ("grid: {norm.eps: ['.5', 1.e-3]}", "grid/norm.eps", '"grid": {"norm.eps": [0.5, 0.001]}'),
+        ("grid: {training.max_steps: [1e3]}", "grid/training.max_steps", '"grid": {"training.max_steps": [1000]}'),
+        ("grid: {training.schedule: [linear]}", "grid/training.schedule", '"grid": {"training.schedule": […]}'),
+        ("grid: {training.epochs: [3, 5]}", "grid/training.epochs", '"grid": {"training.max_steps": […]}'),
+        ("grid: {epochs: [3, 5]}", "grid/epochs", '"grid": {"training.max_steps": […]}'),
+        (
+            "random: {epochs: {int_uniform: [3, 5]}}\nsamples: 2",
+            "random/epochs",
+            '"random": {"training.max_steps": {"uniform": […, …]}}',
+        ),
+        (
+            "grid: {norm.method: [LayerNorm, none]}",
+            "grid/norm.method",
+            '"grid": {"norm.method": ["layer_norm", "none"]}',
+        ),
+        ("grid: {norm.method: LayerNorm}", "grid/norm.method", '"grid": {"norm.method": ["layer_norm"]}'),
         (
             "grid: {norm: [{method: layer_norm, epsilon: 0.1, sites: input}, {method: none}]}",
             "grid/norm",
