@@ -23,6 +23,7 @@ ROLES: Mapping[str, str] = {
 MAY_BE_LEFT_OUT = ("stop", "end")  # names of an end that some people's ranges include, and others' do not
 OTHER_NAMES = {"loguniform": "log_uniform", "integer": "int_uniform", "categorical": "choice", "choices": "choice"}
 NORMAL = re.compile(r".{0,20}normal.{0,20}|gauss(?:ian)?|mean|mu|std|sigma|variance", re.IGNORECASE)
+MOST = 1e300  # numbers of a range that is spelt out are smaller
 MOST_FIELDS = 10  # fields of an object that is read
 A_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 NUMBERS = re.compile(rf"{A_NUMBER}(?:[,;\s]+{A_NUMBER})*")
@@ -149,7 +150,7 @@ def _read_listed(roles: Mapping[str, Any] | None, given: Mapping[Any, Any]) -> l
         return roles["values"] if isinstance(roles["values"], list) and roles["values"] else None
     if not roles or keys not in ({"least", "most", "step"}, {"least", "most", "count"}):
         return None
-    if not all(type(number) in (int, float) and math.isfinite(number) for number in roles.values()):
+    if not all(type(number) in (int, float) and -MOST < number < MOST for number in roles.values()):
         return None
     if not roles["least"] < roles["most"]:
         return None

@@ -209,6 +209,8 @@ def test_a_drawn_number_is_not_advised() -> None:
         ("norm.gain_init", "{min: 0, max: 1, step: 0}", "[…]"),
         ("norm.gain_init", "{min: 0, max: 1, step: 0.001}", "[…]"),
         ("norm.gain_init", "'range(1000)'", "[…]"),
+        ("norm.gain_init", f"{{min: 1, max: 1{'0' * 400}, step: 1}}", "[…]"),
+        ("norm.gain_init", "{min: 1, max: .nan, step: 1}", "[…]"),
         ("norm.eps", "null", "[…]"),
     ],
 )
