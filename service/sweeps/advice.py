@@ -66,6 +66,17 @@ def advise_distribution(body: Mapping[str, Any], name: str, given: Any) -> str:
     return f"{told}choose from {KINDS}, as {shape}"
 
 
+def advise_whole_numbers(body: Mapping[str, Any], path: str, distribution: Mapping[str, Any]) -> str | None:
+    """Write advice for draws that are not whole, of a field that takes whole numbers; None if the draws are right."""
+    meant = path_of(body, path) or path
+    if distribution.keys() & {"int_uniform", "choice"} or not _is_whole(body, meant):
+        return None
+    ends = distribution.get("uniform", ())
+    whole = [int(end) for end in ends if end.is_integer()]
+    written = {"int_uniform": whole if len(whole) == 2 else [BLANK, BLANK]}
+    return f"expected whole numbers; write {show_blanks(line(('random', meant), written))}"
+
+
 def meant_axis(body: Mapping[str, Any], axis: str, path: str, values: Any) -> str | None:
     """Write advice for a field of the grid, or of the random fields, that has another name; None if the name is right
     or stands for no field.

@@ -181,7 +181,10 @@ def _wrong_path(axis: str, path: str, written: WrittenSweep) -> str | None:
     if shared is not None:
         return f"{shared} are the same for all cells; write them into the sweep's spec"
     values = written.grid[path] if axis == "grid" else written.random[path].model_dump(exclude_none=True)
-    meant = advice.meant_axis({"spec": written.spec, "grid": written.grid}, axis, path, values)
+    body = {"spec": written.spec, "grid": written.grid}
+    meant = advice.meant_axis(body, axis, path, values)
+    if axis == "random" and isinstance(values, dict):
+        meant = advice.advise_whole_numbers(body, path, values) or meant
     if meant is not None:
         return meant
     if part not in HASHED:

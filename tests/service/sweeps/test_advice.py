@@ -267,6 +267,19 @@ def test_advice_on_a_distribution_has_the_users_numbers(field: str, given: str, 
     check_advice(text, f"random/{field}{below}", f'"random": {{"{field}": {distribution}}}')
 
 
+@pytest.mark.parametrize(
+    ("field", "given", "line"),
+    [
+        ("model.hidden_size", "{uniform: [8, 64]}", '"random": {"model.hidden_size": {"int_uniform": [8, 64]}}'),
+        ("hidden_size", "{uniform: [8.0, 64.0]}", '"random": {"model.hidden_size": {"int_uniform": [8, 64]}}'),
+        ("model.hidden_size", "{uniform: [8.5, 64]}", '"random": {"model.hidden_size": {"int_uniform": […, …]}}'),
+        ("model.hidden_size", "{log_uniform: [8, 64]}", '"random": {"model.hidden_size": {"int_uniform": […, …]}}'),
+    ],
+)
+def test_draws_of_whole_numbers_are_advised_once(field: str, given: str, line: str) -> None:
+    check_advice(f"{SPEC}\nrandom: {{{field}: {given}}}\nsamples: 2", f"random/{field}", line)
+
+
 def test_a_uniform_distribution_with_a_step_is_a_choice_of_its_values() -> None:
     text = f"{SPEC}\nrandom: {{norm.eps: {{uniform: {{min: 0.1, max: 0.4, step: 0.1}}}}}}\nsamples: 2"
     line = '"random": {"norm.eps": {"choice": [0.1, 0.2, 0.3, 0.4]}}'
