@@ -19,6 +19,7 @@ OBJECTS: Mapping[Path, Mapping[str, Any]] = {
 }
 """Examples of parts that have no tag."""
 CLIP = ("training", "clip")
+MAX_TRIED = 100  # values of a list for which a line is looked for; a name takes 0.1 ms
 NO_OBJECT = ("object", "model_type")  # pydantic's codes of the error, and the registries'
 NOTHING = ("none", "null", "nil", "off", "no", "false")  # what people write for null
 Parts = Mapping[Path, type[BaseModel]]
@@ -96,6 +97,8 @@ def _no_object(error: Any, loc: Path, value: Any) -> str:
 
 def _one_of(values: Sequence[Any], loc: Path, parts: Parts) -> str:
     """Write advice on a list for a field that takes each of its values; an empty text if it does not take them."""
+    if len(values) > MAX_TRIED:
+        return ""
     spelt = as_it_is_spelt(loc, values)
     if not spelt or _in_the_spec(loc)[0] not in HASHED or any(refusal(loc, value, parts) for value in spelt):
         return ""

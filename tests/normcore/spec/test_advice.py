@@ -138,6 +138,13 @@ def test_several_values_are_answered_with_the_grid_of_a_sweep(wrong: dict[str, A
     assert list(lines(told)) == [{"grid": right}]
 
 
+@pytest.mark.parametrize(("count", "is_advised"), [(100, True), (101, False)])
+def test_of_very_many_values_no_line_is_looked_for(count: int, is_advised: bool) -> None:
+    told = refusal({**TASK, "norm": {"method": ["LayerNorm"] * count}})
+    assert ("only a sweep tries several values" in told) == is_advised
+    assert is_advised or told.startswith("unknown ")
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
