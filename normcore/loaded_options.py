@@ -7,6 +7,7 @@ in the files later. So it must notice an edit, and refuse a spec of edited optio
 import hashlib
 import json
 import os
+import site
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -20,7 +21,11 @@ from normcore.spec import ExperimentSpec, digest
 from normcore.spec.part import Part
 
 OURS = frozenset({"normcore", "service", "workers", "normbench", "migrations", "tests", "benchmarks", "__main__"})
-INSTALLED = tuple({get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+INSTALLED = tuple(
+    {get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    | {site.getusersitepackages(), "/usr/lib/python3/dist-packages", str(Path(sys.base_prefix, "lib"))}
+)
+"""Folders of installed packages, of this environment, the user and the system."""
 IMPORT_SECONDS = 30.0  # for a fresh process that imports the options
 DESCRIBE = "import sys; from normcore.loaded_options import describe; print(describe(*sys.argv[1:]))"
 """Program of the fresh process; its arguments are the part of a spec and the tag."""

@@ -1,10 +1,11 @@
 """Idempotency-Key: a request that is sent again with the same key stores nothing new."""
 
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from normcore.spec import digest
 from service.errors import Conflict
 
 
@@ -16,6 +17,16 @@ class Keyed(Protocol):
 
 
 R = TypeVar("R", bound=Keyed)
+
+
+def digest_if_possible(body: Any) -> str | None:
+    """Compute the digest of a request's body before the body is checked. None for a body that has no digest, such as a
+    YAML object with numbers and texts as keys: nothing was ever stored for it.
+    """
+    try:
+        return digest(body)
+    except (TypeError, ValueError):
+        return None
 
 
 def find_earlier_row(session: Session, table: type[R], key: str | None, request_digest: str, noun: str) -> R | None:

@@ -11,6 +11,7 @@ from normcore.spec import ExperimentSpec, digest
 from service.errors import Invalid
 from service.experiments import fused_kernels, memory, planning, schemas, submission, validation
 from service.http.dependencies import Parts
+from service.idempotency import digest_if_possible
 from service.queue import Notification
 
 
@@ -55,8 +56,11 @@ def _find_earlier(parts: Parts, written: Any, idempotency_key: str) -> schemas.E
     Raises:
         Conflict: the key was used with another request.
     """
+    request_digest = digest_if_possible(written)
+    if request_digest is None:
+        return None
     with parts.db.snapshot() as session:
-        known = submission.find_earlier_experiment(session, digest(written), idempotency_key)
+        known = submission.find_earlier_experiment(session, request_digest, idempotency_key)
         return None if known is None else schemas.experiment_out(known)
 
 

@@ -112,10 +112,13 @@ class Taker(NamedTuple):
 
     Attributes:
         sizes: different numbers of bytes, the smallest first; None, which comes last, if a number is not known.
+        most: for each line of the kind, the largest number of bytes of all workers of that line; None if a number is
+            not known. Every worker of the line takes a run that needs more.
     """
 
     kind: Kind
     sizes: tuple[int | None, ...]
+    most: tuple[int | None, ...]
 
 
 def next_turn(session: Session, line: Line, priority: int, memory_bytes: int | None) -> int:
@@ -129,13 +132,21 @@ def next_turn(session: Session, line: Line, priority: int, memory_bytes: int | N
 
 
 def _turn_behind(session: Session, takers: Sequence[Taker], priority: int) -> int:
-    query = _select_fronts(tuple((taker.kind, len(taker.sizes), taker.sizes[-1] is None) for taker in takers))
-    sizes = {
-        _size(k, n): size for k, taker in enumerate(takers) for n, size in enumerate(taker.sizes) if size is not None
+    query = _select_fronts(tuple((taker.kind, *map(_are_known, (taker.sizes, taker.most))) for taker in takers))
+    bytes_of = {
+        _bind_name(what, k, n): size
+        for k, taker in enumerate(takers)
+        for what, sizes in (("size", taker.sizes), ("most", taker.most))
+        for n, size in enumerate(sizes)
+        if size is not None
     }
-    found = session.connection().execute(query, {"priority": priority, **sizes}).one()
+    found = session.connection().execute(query, {"priority": priority, **bytes_of}).one()
     fronts = [turn for turn in found if turn is not None]
     return max(fronts) + ROUND // 2 if fronts else 0
+
+
+def _are_known(sizes: Sequence[int | None]) -> tuple[bool, ...]:
+    return tuple(size is not None for size in sizes)
 
 
 def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tuple[Taker, ...]:
@@ -144,14 +155,23 @@ def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tupl
     kinds = [kind for kind, lines in TAKEN_BY.items() if line in lines]
     if _WORKERS not in session.info:  # a transaction that stores many experiments reads the workers once
         session.info[_WORKERS] = registration.list_registered(session)
+    workers = session.info[_WORKERS]
     takers = []
     for kind in kinds:
-        alike = [w for w in session.info[_WORKERS] if Kind(w.kind, fused=w.fused is True) == kind]
+        alike = [w for w in workers if Kind(w.kind, fused=w.fused is True) == kind]
         sizes = {worker.most_tensors for worker in alike}
         known = sorted(size for size in sizes if size is not None and size >= (memory_bytes or 0))
         if known or None in sizes:
-            takers.append(Taker(kind, (*_pick_sizes(known), *([None] if None in sizes else []))))
-    return tuple(takers) or tuple(Taker(kind, (None,)) for kind in kinds)
+            most = tuple(_find_most(workers, taken) for taken in TAKEN_BY[kind])
+            takers.append(Taker(kind, (*_pick_sizes(known), *([None] if None in sizes else [])), most))
+    return tuple(takers) or tuple(Taker(kind, (None,), (None,) * len(TAKEN_BY[kind])) for kind in kinds)
+
+
+def _find_most(workers: Iterable[registration.Registered], line: Line) -> int | None:
+    """Find the most bytes that a worker of a line gives the tensors of a run; None if a number is not known."""
+    taking = [worker for worker in workers if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]
+    sizes = [worker.most_tensors for worker in taking]
+    return None if None in sizes else max((size for size in sizes if size is not None), default=None)
 
 
 def _pick_sizes(sizes: Sequence[int]) -> Sequence[int]:
@@ -161,40 +181,47 @@ def _pick_sizes(sizes: Sequence[int]) -> Sequence[int]:
     return [sizes[k * (len(sizes) - 1) // (MAX_SIZES - 1)] for k in range(MAX_SIZES)]
 
 
-def _size(taker: int, number: int) -> str:
-    """Name of the parameter of a query that is a size of a taker."""
-    return f"size_{taker}_{number}"
+def _bind_name(what: str, taker: int, number: int) -> str:
+    """Name of the parameter of a query that is a number of bytes of a taker: of its ``size`` or of its ``most``."""
+    return f"{what}_{taker}_{number}"
 
 
 @cache  # building the statement takes longer than executing it
-def _select_fronts(takers: tuple[tuple[Kind, int, bool], ...]) -> Select[Any]:
+def _select_fronts(takers: tuple[tuple[Kind, tuple[bool, ...], tuple[bool, ...]], ...]) -> Select[Any]:
     """Build a query with a column for each taker: the smallest turn at the bound ``priority`` of the ready runs that
     its smallest worker can take. If that worker can take none, then of the next larger worker, and so on. A smaller
     worker takes fewer runs, so its smallest turn is the largest.
 
     Args:
-        takers: for each taker its kind, the number of its sizes, and whether the last size is not known.
+        takers: for each taker its kind, which of its ``sizes`` are known, and which of its ``most``.
     """
-    columns: list[ColumnElement[Any]] = []
-    for k, (kind, count, is_open) in enumerate(takers):
-        fronts = [
-            _select_front(kind, None if is_open and n == count - 1 else bindparam(_size(k, n), type_=BigInteger))
-            for n in range(count)
+
+    def bind(what: str, known: tuple[bool, ...], k: int) -> list[ColumnElement[int] | None]:
+        names = [_bind_name(what, k, n) for n in range(len(known))]
+        return [
+            bindparam(name, type_=BigInteger) if is_known else None for name, is_known in zip(names, known, strict=True)
         ]
-        columns.append(func.coalesce(*fronts) if count > 1 else fronts[0])
+
+    columns: list[ColumnElement[Any]] = []
+    for k, (kind, sizes, most) in enumerate(takers):
+        fronts = [_select_front(kind, size, bind("most", most, k)) for size in bind("size", sizes, k)]
+        columns.append(func.coalesce(*fronts) if len(fronts) > 1 else fronts[0])
     query: Select[Any] = select(*columns)
     return query
 
 
-def _select_front(kind: Kind, size: ColumnElement[int] | None) -> ScalarSelect[int]:
+def _select_front(
+    kind: Kind, size: ColumnElement[int] | None, most: Sequence[ColumnElement[int] | None]
+) -> ScalarSelect[int]:
     """Build a query for the smallest turn of the ready runs that a worker of this kind and size can take."""
-    ready = [Run.priority == bindparam("priority"), Run.turn > AT_ONCE]
-    if size is not None:
-        ready.append(or_(Run.memory_bytes.is_(None), Run.memory_bytes <= size))
-    of_lines = [
-        select(select(Run.turn).where(*line.ready, *ready).order_by(Run.turn).limit(1).subquery().c.turn)
-        for line in TAKEN_BY[kind]
-    ]
+    of_lines = []
+    for line, largest in zip(TAKEN_BY[kind], most, strict=True):
+        ready = [*line.ready, Run.priority == bindparam("priority"), Run.turn > AT_ONCE]
+        if size is not None:
+            fits = [Run.memory_bytes.is_(None), Run.memory_bytes <= size]
+            ready.append(or_(*fits) if largest is None else or_(*fits, Run.memory_bytes > largest))
+        front = select(Run.turn).where(*ready).order_by(Run.turn).limit(1).subquery()
+        of_lines.append(select(front.c.turn))
     return select(func.min(union_all(*of_lines).subquery().c.turn)).scalar_subquery()
 
 
@@ -207,12 +234,15 @@ class Turns:
         self._session, self._priority = session, priority
         self._next: dict[Line, int] = {}
         self._first: dict[tuple[Taker, ...], int] = {}
+        self._takers: dict[tuple[Line, int | None], tuple[Taker, ...]] = {}
 
     def next(self, line: Line, memory_bytes: int | None) -> int:
         """Turn of the next run that comes into a line. ``memory_bytes`` is what its tensors need; None if that is not
         known.
         """
-        takers = _find_takers(self._session, line, memory_bytes)
+        takers = self._takers.get((line, memory_bytes))
+        if takers is None:
+            takers = self._takers[line, memory_bytes] = _find_takers(self._session, line, memory_bytes)
         if takers not in self._first:
             self._first[takers] = _turn_behind(self._session, takers, self._priority)
         turn = max(self._first[takers], self._next.get(line, 0))

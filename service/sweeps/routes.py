@@ -23,6 +23,7 @@ from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.readers import in_reader
 from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
+from service.idempotency import digest_if_possible
 from service.sweeps import api, examples, expansion, figures, planning, queries, schemas, submission
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
 from service.sweeps.expansion import Cell
@@ -100,8 +101,11 @@ def _find_earlier(parts: Parts, body: Any, idempotency_key: str) -> str | None:
     Raises:
         Conflict: the key was used with another request.
     """
+    request_digest = digest_if_possible(body)
+    if request_digest is None:
+        return None
     with parts.db.snapshot() as session:
-        known = submission.find_earlier_sweep(session, digest(body), idempotency_key)
+        known = submission.find_earlier_sweep(session, request_digest, idempotency_key)
         return None if known is None else known.id
 
 

@@ -331,6 +331,20 @@ def test_runs_of_one_sweep_with_other_memory_wait_for_the_workers_that_can_take_
     assert alone[1] > alone[0] + turns.ROUND
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_that_is_larger_than_every_worker_is_overtaken_once(db: Database, workers: int) -> None:
+    """Its worker has left. Whoever takes it says that it is too large."""
+    for number in range(workers):
+        join(db, f"wrk_{number}", (number + 1) * GB)
+    first = needing(db, 1 * GB, 1)
+    too_large = needing(db, 10 * GB, 1)
+    assert claims(db, "wrk_0", 1) == [first]
+    newcomers = [needing(db, 1 * GB, 1)]
+    claimed_first = claims(db, "wrk_0", 1)
+    newcomers.append(needing(db, 1 * GB, 1))
+    assert claimed_first + claims(db, "wrk_0", 1) in ([too_large, newcomers[0]], [newcomers[0], too_large])
+
+
 def test_of_many_amounts_of_memory_the_smallest_and_the_largest_count() -> None:
     assert turns._pick_sizes(range(3)) == range(3)
     picked = turns._pick_sizes(range(100))

@@ -136,6 +136,15 @@ def test_the_same_key_finds_the_sweep_after_its_data_is_gone(client: TestClient,
     assert is_problem(post(client, {**body, "sampler_seed": 1}, "k"), 409)
 
 
+@pytest.mark.parametrize("path", ["/v1/experiments", "/v1/sweeps"])
+def test_a_body_without_a_digest_is_refused_beside_a_key_as_without(client: TestClient, path: str) -> None:
+    body = "task: {name: permuted_digits}\nlabels: {1: a, b: c}\n"
+    headers = {"Content-Type": "application/yaml"}
+    answers = [client.post(path, content=body, headers=headers | key) for key in ({}, {"Idempotency-Key": "k"})]
+    assert [answer.status_code for answer in answers] == [422, 422]
+    assert answers[0].json()["errors"] == answers[1].json()["errors"]
+
+
 def test_a_sweep_is_cancelled_and_retried(client: TestClient) -> None:
     sweep = post(client, posted(spec=SEEDS)).json()
     cancelled = client.post(f"/v1/sweeps/{sweep['id']}/cancel")
