@@ -267,13 +267,14 @@ def claims(db: Database, worker_id: str, count: int, queues: Sequence[str] = ("a
     return found
 
 
+@pytest.mark.parametrize("large", [100 * GB, None], ids=["100 GB", "not known"])
 @pytest.mark.parametrize("ahead", [(12,), (1000, 100)], ids=["few", "many"])
 def test_a_newcomer_does_not_overtake_the_runs_that_a_small_worker_has_left_to_do(
-    db: Database, ahead: Sequence[int]
+    db: Database, ahead: Sequence[int], large: int | None
 ) -> None:
     """The small worker is far ahead in the turns, because the other runs do not fit it, however many they are."""
     join(db, "wrk_small", 1 * GB)
-    join(db, "wrk_large", 100 * GB)
+    join(db, "wrk_large", large)
     first = needing(db, 1 * GB, 12)
     for seeds in ahead:
         needing(db, 10 * GB, seeds)
