@@ -229,6 +229,6 @@ def _read_bounds(text: str) -> list[Any] | None:
 
 def _as_number(given: Any) -> Any:
     """Read a text that is one number; return any other value unchanged."""
-    if not isinstance(given, str) or not re.fullmatch(A_NUMBER, given[:LONGEST_TEXT].strip()):
+    if not isinstance(given, str) or len(given) > LONGEST_TEXT or not re.fullmatch(A_NUMBER, given.strip()):
         return given
     return int(given) if re.fullmatch(r"[-+]?\d{1,18}", given.strip()) else float(given)
