@@ -10,7 +10,7 @@ from normcore.spec import SpecError
 from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED
 from normcore.spec.messages import choose, line, message, same_name
-from normcore.spec.resolve import TASKS, parts_of
+from normcore.spec.resolve import TASKS
 from normcore.spec.unknown_fields import unknown_field
 from normcore.spec.wrong_values import OF_A_SWEEP
 from service.blanks import show_blanks
@@ -20,6 +20,7 @@ from service.http.openapi import WrittenSpec
 from service.http.sizes import MAX_LEVELS
 from service.sweeps import advice
 from service.sweeps.distribution import Distribution, Written
+from service.sweeps.draft import Draft
 from service.sweeps.ranges import find_distribution
 
 MAX_AXES = 20
@@ -93,7 +94,8 @@ def read(body: Any) -> WrittenSweep:
     try:
         written = WrittenSweep.model_validate(body)
     except ValidationError as error:
-        errors = first_errors(error.errors(include_url=False), lambda e: _error(e, body))
+        draft = Draft(body)
+        errors = first_errors(error.errors(include_url=False), lambda e: _error(e, draft))
         raise Invalid(list(dict.fromkeys(errors))) from None
     errors = [*_errors_of_fields(written), *_errors_of_draws(written), *_errors_of_adaptive(written)]
     if errors := errors or _errors_of_size(written):
@@ -101,7 +103,7 @@ def read(body: Any) -> WrittenSweep:
     return written
 
 
-def _error(error: Any, body: Any) -> SpecError:
+def _error(error: Any, draft: Draft) -> SpecError:
     loc = tuple(error["loc"])
     if error["type"] == "model_type" and not loc:
         return SpecError(loc, A_SWEEP, "model_type")
@@ -110,38 +112,38 @@ def _error(error: Any, body: Any) -> SpecError:
     if loc == OF_A_SWEEP:
         is_missing = error["type"] == "missing" or error["input"] is None
         wrong = "it is required" if is_missing else "expected an object"
-        return SpecError(loc, f"{wrong}; {advice.where_the_spec_is(body)}", "missing" if is_missing else error["type"])
+        return SpecError(loc, f"{wrong}; {advice.where_the_spec_is(draft)}", "missing" if is_missing else error["type"])
     if loc[0] in advice.EXAMPLES:
-        return _error_of_axis(error, loc, body)
-    if loc in (("seeds",), ("seed",)) and body.get("adaptive") is True:
+        return _error_of_axis(error, loc, draft)
+    if loc in (("seeds",), ("seed",)) and draft.body.get("adaptive") is True:
         return SpecError(loc, ITS_OWN_SEEDS, "adaptive")
     if error["type"] == "extra_forbidden":
-        return SpecError(loc, unknown_field(loc, error["input"], _parts(body), TASKS), "unknown_field")
+        return SpecError(loc, unknown_field(loc, error["input"], _parts(draft), TASKS), "unknown_field")
     return SpecError(loc, message(error), error["type"])
 
 
-def _error_of_axis(error: Any, loc: tuple[Any, ...], body: Any) -> SpecError:
+def _error_of_axis(error: Any, loc: tuple[Any, ...], draft: Draft) -> SpecError:
     """Convert an error in the grid or in the random fields."""
     axis, kind = loc[0], error["type"]
     if len(loc) == 1:
         example = f"; as {show_blanks(line((axis,), advice.EXAMPLES[axis]))}" if kind == "dict_type" else ""
         return SpecError(loc, f"{message(error)}{example}", kind)
-    if not isinstance(loc[1], str) or loc[1] not in body[axis]:  # pydantic writes null as None
+    if not isinstance(loc[1], str) or loc[1] not in draft.body[axis]:  # pydantic writes null as None
         return SpecError(loc[:2], NO_FIELD, "key")
-    nested = advice.advise_dotted_names(body, axis, loc[1])
+    nested = advice.advise_dotted_names(draft, axis, loc[1])
     if nested is not None:
         return SpecError(loc[:2], nested, "dotted_name")
     if axis == "random" and kind in NO_DISTRIBUTION:
-        return _error_of_distribution(error, loc, body)
+        return _error_of_distribution(error, loc, draft)
     if axis == "grid" and kind == "list_type":
-        return SpecError(loc, advice.advise_values(body, loc[1], error["input"]), kind)
+        return SpecError(loc, advice.advise_values(draft, loc[1], error["input"]), kind)
     return SpecError(loc, message(error), kind)
 
 
-def _error_of_distribution(error: Any, loc: tuple[Any, ...], body: Any) -> SpecError:
+def _error_of_distribution(error: Any, loc: tuple[Any, ...], draft: Draft) -> SpecError:
     """Convert an error of a value that is not a distribution, or that has other fields than a distribution has."""
-    given, kind = body["random"][loc[1]], error["type"]
-    advised = advice.advise_distribution(body, loc[1], given)
+    given, kind = draft.body["random"][loc[1]], error["type"]
+    advised = advice.advise_distribution(draft, loc[1], given)
     if kind != "extra_forbidden":
         return SpecError(loc, advised, kind)
     close = find_distribution(loc[-1])
@@ -153,10 +155,9 @@ def _error_of_distribution(error: Any, loc: tuple[Any, ...], body: Any) -> SpecE
     return SpecError(loc[:2], advised, "unknown_field")
 
 
-def _parts(body: Any) -> dict[tuple[str | int, ...], type[BaseModel]]:
+def _parts(draft: Draft) -> dict[tuple[str | int, ...], type[BaseModel]]:
     """Return the class of each part of a sweep, by path."""
-    parts = parts_of(advice.mapping(body.get("spec")))
-    return {(): WrittenSweep, **{(*OF_A_SWEEP, *path): part for path, part in parts.items()}}
+    return {(): WrittenSweep, **{(*OF_A_SWEEP, *path): part for path, part in draft.own_parts.items()}}
 
 
 def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
@@ -169,11 +170,12 @@ def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
         if path in written.grid
     ]
     named = [("grid", path) for path in written.grid] + [("random", path) for path in written.random]
-    found = [(loc, _wrong_path(loc[0], loc[1], written)) for loc in named]
+    draft = Draft({"spec": written.spec, "grid": written.grid})
+    found = [(loc, _wrong_path(loc[0], loc[1], written, draft)) for loc in named]
     return twice + [SpecError(loc, wrong, "unknown_field") for loc, wrong in found if wrong]
 
 
-def _wrong_path(axis: str, path: str, written: WrittenSweep) -> str | None:
+def _wrong_path(axis: str, path: str, written: WrittenSweep, draft: Draft) -> str | None:
     if path.count(".") > MAX_LEVELS:
         return "no field of a spec is so deep; write it as norm.eps"
     part, *fields = path.split(".")
@@ -181,10 +183,9 @@ def _wrong_path(axis: str, path: str, written: WrittenSweep) -> str | None:
     if shared is not None:
         return f"{shared} are the same for all cells; write them into the sweep's spec"
     values = written.grid[path] if axis == "grid" else written.random[path].model_dump(exclude_none=True)
-    body = {"spec": written.spec, "grid": written.grid}
-    meant = advice.meant_axis(body, axis, path, values)
+    meant = advice.meant_axis(draft, axis, path, values)
     if axis == "random" and isinstance(values, dict):
-        meant = advice.advise_whole_numbers(body, path, values) or meant
+        meant = advice.advise_whole_numbers(draft, path, values) or meant
     if meant is not None:
         return meant
     if part not in HASHED:

@@ -5,11 +5,14 @@ import re
 import time
 from collections.abc import Mapping
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from normcore.spec.files import load_yaml
+from normcore.spec.resolve import parts_of
 from service.errors import Invalid
+from service.sweeps import advice, draft
 from service.sweeps.expansion import cells
 from service.sweeps.spec import read
 
@@ -316,6 +319,29 @@ def test_too_few_choices_for_the_samples_are_told_with_the_number_to_write() -> 
     errors = refused(load_yaml(f"{SPEC}\nrandom: {{norm.eps: {{choice: [0.1, 0.001]}}}}\nsamples: 3"))
     wrong = "only 2 different draws were found; set samples to 2 or fewer, or use a grid"
     assert errors == [("samples", wrong)]
+
+
+def make_body_of_many_errors(n_names: int, n_fields: int) -> dict[str, Any]:
+    """Sweep of many specs with objects in random, each with many fields that do not exist."""
+    tags = {"task.name": ["permuted_digits"] * 20, "model.cell": ["lstm"] * 18, "norm.method": ["none"] * 20}
+    fields = {f"x{k}": {"y": 1} for k in range(n_fields)}
+    return {**load_yaml(SPEC), "grid": tags, "random": {f"foo{k}": fields for k in range(n_names)}, "samples": 3}
+
+
+def test_many_errors_are_advised_in_a_second() -> None:
+    began = time.process_time()
+    errors = refused(make_body_of_many_errors(5, 20))
+    assert time.process_time() - began < 1
+    assert [place for place, _ in errors] == [f"random/foo{k}" for k in range(5)]
+
+
+def test_the_parts_of_each_spec_and_the_names_of_fields_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    find_parts, name_fields = Mock(wraps=parts_of), Mock(wraps=advice._name_fields)
+    monkeypatch.setattr(draft, "parts_of", find_parts)
+    monkeypatch.setattr(advice, "_name_fields", name_fields)
+    refused(make_body_of_many_errors(5, 20))
+    assert find_parts.call_count <= 60
+    assert [call.args[1:] for call in name_fields.call_args_list] == [("random", f"foo{k}") for k in range(5)]
 
 
 @pytest.mark.parametrize("end", ["1" * 1000 + "x", "1" * 1001, " " * 1000 + "1"])
