@@ -9,7 +9,7 @@ from normcore.spec.messages import choose, line, quote_value
 from normcore.spec.spelling import CHOICES, as_it_is_spelt, choices
 from normcore.spec.unknown_fields import EPOCHS, USUAL_TASK
 from normcore.spec.wrong_values import OF_A_SWEEP
-from service.blanks import BLANK, show_blanks
+from service.blanks import BLANK, write_line
 from service.sweeps.distribution import Distribution
 from service.sweeps.draft import Draft, mapping
 from service.sweeps.ranges import is_normal, read_distribution, read_values
@@ -46,7 +46,7 @@ def _name_fields(draft: Draft, axis: str, name: str) -> str | None:
     fields = dict(islice(found, MAX_NAMED)) if isinstance(values, Mapping) else {name: values}
     if list(fields) == [name]:
         return None
-    return f"a field is written with its dotted name; write {show_blanks(line((axis,), fields))}"
+    return f"a field is written with its dotted name; write {write_line((axis,), fields)}"
 
 
 def advise_values(draft: Draft, name: str, given: Any) -> str:
@@ -56,7 +56,7 @@ def advise_values(draft: Draft, name: str, given: Any) -> str:
         return f"draws belong in random; write {line(('random', path), given)}"
     values = read_values(given)
     if values is None:
-        return f"expected a list of values, as {show_blanks(line(('grid', path), [BLANK]))}"
+        return f"expected a list of values, as {write_line(('grid', path), [BLANK])}"
     return f"expected a list; write {line(('grid', path), as_it_is_spelt(path.split('.'), values))}"
 
 
@@ -66,7 +66,7 @@ def advise_distribution(draft: Draft, name: str, given: Any) -> str:
     meant = read_distribution(given, is_whole=draft.is_whole(path))
     if meant is not None:
         return f"a distribution is an object of its name and its range; write {line(('random', path), meant)}"
-    shape = show_blanks(line(("random", path), SHAPE))
+    shape = write_line(("random", path), SHAPE)
     told = "there is no normal distribution; " if is_normal(given) else ""
     return f"{told}choose from {KINDS}, as {shape}"
 
@@ -79,7 +79,7 @@ def advise_whole_numbers(draft: Draft, path: str, distribution: Mapping[str, Any
     ends = distribution.get("uniform", ())
     whole = [int(end) for end in ends if end.is_integer()]
     written = {"int_uniform": whole if len(whole) == 2 else [BLANK, BLANK]}
-    return f"expected whole numbers; write {show_blanks(line(('random', meant), written))}"
+    return f"expected whole numbers; write {write_line(('random', meant), written)}"
 
 
 def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
@@ -90,7 +90,7 @@ def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
         values: values of the field, or its distribution. Names stand for the parts that have them as tags.
     """
     if path.rpartition(".")[2] in EPOCHS:
-        shape = show_blanks(line((axis, "training.max_steps"), [BLANK] if axis == "grid" else SHAPE))
+        shape = write_line((axis, "training.max_steps"), [BLANK] if axis == "grid" else SHAPE)
         return f"a training lasts for max_steps updates of batch_size examples each; write its updates, as {shape}"
     items = values if isinstance(values, list) else []
     meant = draft.path_of(path)

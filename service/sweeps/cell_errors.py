@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from normcore.spec import SpecError, TrainingSpec
 from normcore.spec.messages import line
 from normcore.spec.spelling import CHOICES
-from service.blanks import BLANK, show_blanks
+from service.blanks import BLANK, write_line
 from service.sweeps.spec import WrittenSweep
 
 A_LINE = re.compile(rf'(?:(?<=write )|(?<=as )|(?<=: )|(?<=or ))"(?:{"|".join(TrainingSpec.model_fields)})": ')
@@ -157,7 +157,7 @@ def _write_axis(loc: Loc, values: Sequence[Any], repaired: Mapping[int, Repair |
     path = next(repair.path for repair in repaired.values() if repair is not None)
     repairs = [repaired.get(id(value), Repair(path, value)) for value in values]
     listed = _drop_doubles([BLANK if repair is None else repair.value for repair in repairs])
-    return show_blanks(line((str(loc[0]), path), listed if loc[0] == "grid" else {"choice": listed}))
+    return write_line((str(loc[0]), path), listed if loc[0] == "grid" else {"choice": listed})
 
 
 def _drop_doubles(values: Sequence[Any]) -> list[Any]:

@@ -190,6 +190,15 @@ def test_a_value_that_nobody_can_repair_is_a_blank_beside_those_that_are_repaire
     ]
 
 
+def test_no_blank_is_cut_in_its_middle() -> None:
+    values = ["0.1", *(f"bad{k}" for k in range(30))]
+    (_, message), *_ = refused({**load_yaml(SPEC), "grid": {"norm.eps": values}})
+    assert message.endswith(f'write "grid": {{"norm.eps": [0.1, {"…, " * 25}'[:-2] + "…")
+    fields = {f"x{k}": {"y": 1} for k in range(9)}
+    [(_, message)] = refused({**load_yaml(SPEC), "random": {"foo": fields}, "samples": 2})
+    assert message.endswith('{"uniform": […, …]}, "foo.x2.y": {"uniform":…')
+
+
 def test_a_drawn_number_is_not_advised() -> None:
     [*_, (place, message)] = refused(load_yaml(f"{SPEC}\nrandom: {{norm.sites: {{uniform: [0.1, 0.2]}}}}\nsamples: 2"))
     assert place == "random/norm.sites"
