@@ -20,8 +20,8 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "grid": {"norm.method": ["none", "layer_norm"]},
     "random": {"training.optimizer.lr": {"log_uniform": [BLANK, BLANK]}},
 }
+UPDATES = "training.max_steps"
 KINDS = ", ".join(Distribution.model_fields)
-SHAPE: Mapping[str, Any] = {"uniform": [BLANK, BLANK]}
 
 
 def where_the_spec_is(draft: Draft) -> str:
@@ -52,12 +52,15 @@ def _name_fields(draft: Draft, axis: str, name: str) -> str | None:
 def advise_values(draft: Draft, name: str, given: Any) -> str:
     """Write advice for a value of the grid that is not a list."""
     path = draft.path_of(name) or name
+    is_whole = draft.is_whole(path)
     if mapping(given).keys() & Distribution.model_fields.keys() - {"choice"}:
-        return f"draws belong in random; write {line(('random', path), given)}"
-    values = read_values(given)
+        meant = read_distribution(given, is_whole=is_whole)
+        shown = f"; write {line(('random', path), meant)}" if meant else f", as {_write_shape(draft, path)}"
+        return f"draws belong in random{shown}"
+    values = read_values(given, is_whole=is_whole)
     if values is None:
         return f"expected a list of values, as {write_line(('grid', path), [BLANK])}"
-    return f"expected a list; write {line(('grid', path), as_it_is_spelt(path.split('.'), values))}"
+    return f"expected a list; write {write_line(('grid', path), _spell(path, values))}"
 
 
 def advise_distribution(draft: Draft, name: str, given: Any) -> str:
@@ -65,10 +68,26 @@ def advise_distribution(draft: Draft, name: str, given: Any) -> str:
     path = draft.path_of(name) or name
     meant = read_distribution(given, is_whole=draft.is_whole(path))
     if meant is not None:
-        return f"a distribution is an object of its name and its range; write {line(('random', path), meant)}"
-    shape = write_line(("random", path), SHAPE)
+        written = write_line(("random", path), {kind: _spell(path, values) for kind, values in meant.items()})
+        return f"a distribution is an object of its name and its range; write {written}"
     told = "there is no normal distribution; " if is_normal(given) else ""
-    return f"{told}choose from {KINDS}, as {shape}"
+    return f"{told}choose from {KINDS}, as {_write_shape(draft, path)}"
+
+
+def _spell(path: str, values: list[Any]) -> list[Any]:
+    """Spell the values of a field that takes names; a name that is not known is a blank."""
+    steps = path.split(".")
+    known, spelt = choices(steps), as_it_is_spelt(steps, values)
+    return [value if not known or (isinstance(value, str) and value in known) else BLANK for value in spelt]
+
+
+def _write_shape(draft: Draft, path: str) -> str:
+    """Write a distribution that the field takes, with blanks for its numbers."""
+    return write_line(("random", path), _shape_of(draft, path))
+
+
+def _shape_of(draft: Draft, path: str) -> Mapping[str, Any]:
+    return {"int_uniform" if draft.is_whole(path) else "uniform": [BLANK, BLANK]}
 
 
 def advise_whole_numbers(draft: Draft, path: str, distribution: Mapping[str, Any]) -> str | None:
@@ -90,7 +109,7 @@ def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
         values: values of the field, or its distribution. Names stand for the parts that have them as tags.
     """
     if path.rpartition(".")[2] in EPOCHS:
-        shape = write_line((axis, "training.max_steps"), [BLANK] if axis == "grid" else SHAPE)
+        shape = write_line((axis, UPDATES), [BLANK] if axis == "grid" else _shape_of(draft, UPDATES))
         return f"a training lasts for max_steps updates of batch_size examples each; write its updates, as {shape}"
     items = values if isinstance(values, list) else []
     meant = draft.path_of(path)
@@ -101,16 +120,25 @@ def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
         return None
     steps = meant.split(".")
     known, spelt = choices(steps), as_it_is_spelt(steps, values)
-    if meant == path:
-        is_misspelt = known and items and spelt != items and all(value in known for value in spelt)
-        return f"write the names as they are known: {line((axis, path), spelt)}" if is_misspelt else None
     unknown = [value for value in spelt if not (isinstance(value, str) and value in known)] if known and items else []
+    if meant == path:
+        is_misspelt = known and items and spelt != items and not unknown
+        return f"write the names as they are known: {line((axis, path), spelt)}" if is_misspelt else None
     if unknown:
         return f"unknown {quote_value(unknown[0])} in {meant}; {choose(unknown[0], known)}"
     written = line((axis, meant), spelt if items else values)
+    other = _find_twin(draft, path, meant)
+    if other is not None:
+        return f"this means {meant}, and so does {other}; remove one of them"
     above, _, name = meant.rpartition(".")
     is_beside = above and above == path.rpartition(".")[0]
     return f"did you mean '{name}'? write {written}" if is_beside else f"write the whole name of the field: {written}"
+
+
+def _find_twin(draft: Draft, path: str, meant: str) -> str | None:
+    """Find another name in the sweep that means the same field as ``path``; None if there is no such name."""
+    named = [name for axis in EXAMPLES for name in mapping(draft.body.get(axis)) if name != path]
+    return next((name for name in named if meant in (name, draft.path_of(name))), None)
 
 
 def _fields(draft: Draft, axis: str, path: Sequence[str], value: Any) -> Iterator[tuple[str, Any]]:
@@ -121,8 +149,10 @@ def _fields(draft: Draft, axis: str, path: Sequence[str], value: Any) -> Iterato
     if not is_field and isinstance(value, Mapping) and value and not set(value) & set(Distribution.model_fields):
         for name, inner in value.items():
             yield from _fields(draft, axis, (*path, str(name)), inner)
-    elif axis == "random":
-        distribution = read_distribution(value, is_whole=draft.is_whole(meant or written))
-        yield meant or written, SHAPE if distribution is None else distribution
+        return
+    field = meant or written
+    if axis == "random":
+        found = read_distribution(value, is_whole=draft.is_whole(field)) or _shape_of(draft, field)
+        yield field, {kind: _spell(field, values) for kind, values in found.items()}
     else:
-        yield meant or written, read_values(value) or [BLANK]
+        yield field, _spell(field, read_values(value, is_whole=draft.is_whole(field)) or [BLANK])

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from normcore.spec import SpecError, TrainingSpec
@@ -59,12 +59,22 @@ class _Repairs(NamedTuple):
         """Tell if the value has errors, all of which can be repaired."""
         return self.found.get(id(value)) is not None
 
-    def merge(self, place: Loc) -> SpecError | None:
-        """Merge all errors that can be repaired; None if there are no such errors."""
-        if not any(self.found.values()):
+    def merge(self, place: Loc, named: Collection[str]) -> SpecError | None:
+        """Merge all errors that can be repaired; None if there are no such errors.
+
+        Args:
+            named: fields of the sweep. A repair that has the name of another field is not written.
+        """
+        path = next((repair.path for repair in self.found.values() if repair is not None), None)
+        if path is None:
             return None
         [error] = self.first
-        return SpecError(place, _replace_line(error.msg, _write_axis(place, self.values, self.found)), error.type)
+        if path != place[1] and path in named:
+            wrong = f"{_remove_line(error.msg)}; the sweep has {path}, too; remove one of them"
+            return SpecError(place, wrong, error.type)
+        return SpecError(
+            place, _replace_line(error.msg, _write_axis((str(place[0]), path), self.values, self.found)), error.type
+        )
 
 
 def repair_values(written: WrittenSweep, refused: Sequence[Refused]) -> tuple[list[SpecError], list[Refused]]:
@@ -80,7 +90,8 @@ def repair_values(written: WrittenSweep, refused: Sequence[Refused]) -> tuple[li
             axis, path = map(str, places[error.loc][:2]) if len(places[error.loc]) > 1 else ("", "")
             if (axis, path) in repairs:
                 repairs[axis, path].add(path, cell.values[path], error)
-    merged = [of_field.merge(place) for place, of_field in repairs.items()]
+    named = {*written.grid, *written.random}
+    merged = [of_field.merge(place, named) for place, of_field in repairs.items()]
     others = [Refused(cell.values, [*_place_others(written, cell, places, repairs)]) for cell in refused]
     return [error for error in merged if error is not None], others
 
@@ -152,12 +163,12 @@ def _merge(value: Any, over: Any) -> Any:
     return {**value, **{name: _merge(value.get(name), inner) for name, inner in over.items()}}
 
 
-def _write_axis(loc: Loc, values: Sequence[Any], repaired: Mapping[int, Repair | None]) -> str:
+def _write_axis(loc: tuple[str, str], values: Sequence[Any], repaired: Mapping[int, Repair | None]) -> str:
     """Write the line of a field of the sweep. Values that nobody can repair are blanks."""
-    path = next(repair.path for repair in repaired.values() if repair is not None)
+    axis, path = loc
     repairs = [repaired.get(id(value), Repair(path, value)) for value in values]
     listed = _drop_doubles([BLANK if repair is None else repair.value for repair in repairs])
-    return write_line((str(loc[0]), path), listed if loc[0] == "grid" else {"choice": listed})
+    return write_line(loc, listed if axis == "grid" else {"choice": listed})
 
 
 def _drop_doubles(values: Sequence[Any]) -> list[Any]:
@@ -194,6 +205,14 @@ def _advise_tag(message: str, written: WrittenSweep) -> str:
     swept = {*written.grid, *written.random} & {part, f"{part}.{tag}"}
     if not swept and isinstance(fields, Mapping) and tag in fields:
         return _replace_line(message, line(("spec", part, tag), fields[tag]))
+    return _remove_line(message)
+
+
+def _remove_line(message: str) -> str:
+    """Remove the first line of a spec from a message, with the words that introduce the line."""
+    advised = _find_line(message)
+    if advised is None:
+        return message
     before = re.sub(r"[:;,]? ?(?:write|as|in quotes:|or)? ?$", "", message[: advised.start])
     return before + message[advised.end :]
 

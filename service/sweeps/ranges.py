@@ -2,10 +2,13 @@
 
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any
+
+from pydantic import ValidationError
 
 from normcore.spec.messages import nearest, same_name
 from service.sweeps.distribution import Distribution
@@ -24,6 +27,7 @@ MAY_BE_LEFT_OUT = ("stop", "end")  # names of an end that some people's ranges i
 OTHER_NAMES = {"loguniform": "log_uniform", "integer": "int_uniform", "categorical": "choice", "choices": "choice"}
 NORMAL = re.compile(r".{0,20}normal.{0,20}|gauss(?:ian)?|mean|mu|std|sigma|variance", re.IGNORECASE)
 MOST = 1e300  # numbers of a range that is spelt out are smaller
+LARGEST = sys.float_info.max
 MOST_FIELDS = 10  # fields of an object that is read
 A_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 NUMBERS = re.compile(rf"{A_NUMBER}(?:[,;\s]+{A_NUMBER})*")
@@ -34,8 +38,34 @@ PATH = re.compile(r"[A-Za-z_/~][^\s,;:()\[\]{}…]*")
 LONGEST_TEXT = 1000  # letters of a text that is read
 
 
-def read_values(given: Any) -> list[Any] | None:
-    """Read the values of a grid's field from a value that is not a list; None if its meaning is not certain."""
+def read_values(given: Any, *, is_whole: bool | None) -> list[Any] | None:
+    """Read the values of a grid's field from a value that is not a list; None if its meaning is not certain, or if the
+    field refuses the values.
+
+    Args:
+        is_whole: whether the field takes whole numbers; None if the field is not known.
+    """
+    return _fit_values(_read_values(given), is_whole)
+
+
+def read_distribution(given: Any, *, is_whole: bool | None) -> Mapping[str, Any] | None:
+    """Read a distribution; None if its meaning is not certain, or if the field refuses the distribution.
+
+    Args:
+        is_whole: whether the field takes whole numbers; None if the field is not known.
+    """
+    found = _guess(given, is_whole) if isinstance(given, list) else _read_distribution(given)
+    if found is None:
+        return None
+    [(kind, values)] = found.items()
+    if kind == "log_uniform" and is_whole:
+        return None
+    kind = "int_uniform" if kind == "uniform" and is_whole else kind
+    fitted = _fit_values(values, is_whole or kind == "int_uniform")
+    return {kind: fitted} if fitted is not None and _is_distribution({kind: fitted}) else None
+
+
+def _read_values(given: Any) -> list[Any] | None:
     if isinstance(given, str):
         return _read_text(given.strip())
     if isinstance(given, Mapping):
@@ -43,28 +73,42 @@ def read_values(given: Any) -> list[Any] | None:
     return given if isinstance(given, list) else [given] if isinstance(given, int | float) else None
 
 
-def read_distribution(given: Any, *, is_whole: bool | None) -> Mapping[str, Any] | None:
-    """Read a distribution; None if its meaning is not certain.
-
-    Args:
-        is_whole: whether the field takes whole numbers; None if the field is not known.
-    """
-    if isinstance(given, list):
-        return _guess(given, is_whole)
+def _read_distribution(given: Any) -> Mapping[str, Any] | None:
     if isinstance(given, str):
-        return _read_distribution_text(given.strip(), is_whole)
+        return _read_distribution_text(given.strip())
     if not isinstance(given, Mapping) or is_normal(given):
         return None
     if len(given) == 1:
         [(name, value)] = given.items()
         known = find_distribution(name)
         if known is not None:
-            return _of_kind(known, value, is_whole)
+            return _of_kind(known, value)
     roles = _find_roles(given)
     if roles is None:
         return None
     named = find_distribution(roles["name"]) if "name" in roles else None
-    return None if named is None and "name" in roles else _read_roles(named, roles, given, is_whole)
+    return None if named is None and "name" in roles else _read_roles(named, roles, given)
+
+
+def _fit_values(values: list[Any] | None, is_whole: bool | None) -> list[Any] | None:
+    """Write whole numbers as integers if the field takes only whole numbers; None if it refuses one of the numbers, or
+    if a number is not finite."""
+    numbers = [value for value in values or () if type(value) in (int, float)]
+    if values is None or not all(-LARGEST <= number <= LARGEST for number in numbers):
+        return None
+    if not is_whole:
+        return values
+    if not all(number == int(number) for number in numbers):
+        return None
+    return [int(value) if isinstance(value, float) else value for value in values]
+
+
+def _is_distribution(found: Mapping[str, Any]) -> bool:
+    try:
+        Distribution.model_validate(found)
+    except ValidationError:
+        return False
+    return True
 
 
 def find_distribution(name: Any) -> str | None:
@@ -82,35 +126,29 @@ def is_normal(given: Any) -> bool:
     return isinstance(given, str) and NORMAL.fullmatch(given.split("(")[0].strip()) is not None
 
 
-def _read_roles(
-    named: str | None, roles: Mapping[str, Any], given: Mapping[Any, Any], is_whole: bool | None
-) -> Mapping[str, Any] | None:
+def _read_roles(named: str | None, roles: Mapping[str, Any], given: Mapping[Any, Any]) -> Mapping[str, Any] | None:
     """Read a distribution from fields such as ``min`` and ``max``, with or without its name."""
     keys = roles.keys() - {"name"}
     if keys == {"values"}:
-        return _of_kind(named or "choice", roles["values"], is_whole)
+        return _of_kind(named or "choice", roles["values"])
     if keys == {"least", "most"} and named != "choice":
-        return _of_kind(named or "uniform", [roles["least"], roles["most"]], is_whole)
+        return _of_kind(named or "uniform", [roles["least"], roles["most"]])
     listed = _read_listed({name: roles[name] for name in keys}, given) if named in (None, "uniform", "choice") else None
     return None if listed is None else {"choice": listed}
 
 
-def _of_kind(kind: str, value: Any, is_whole: bool | None) -> Mapping[str, Any] | None:
+def _of_kind(kind: str, value: Any) -> Mapping[str, Any] | None:
     """Read what the distribution of this kind takes: a list of values, or the least and the largest number."""
     if isinstance(value, str):
         read = _read_text(value.strip()) if kind == "choice" else _read_bounds(value.strip())
-        return _of_kind(kind, read, is_whole) if read else None
+        return _of_kind(kind, read) if read else None
     if isinstance(value, Mapping):
         roles = _find_roles(value)
-        return None if roles is None or "name" in roles else _read_roles(kind, roles, value, is_whole)
+        return None if roles is None or "name" in roles else _read_roles(kind, roles, value)
     if kind == "choice":
         return {kind: value if isinstance(value, list) else [value]} if value not in (None, []) else None
     if not isinstance(value, list) or not _are_bounds(bounds := sorted(value, key=_sort_key)):
         return None
-    if kind == "log_uniform" and bounds[0] <= 0:
-        return None
-    if is_whole and kind == "uniform" and all(type(bound) is int for bound in bounds):
-        return {"int_uniform": bounds}
     return {kind: bounds}
 
 
@@ -122,7 +160,7 @@ def _guess(given: Sequence[Any], is_whole: bool | None) -> Mapping[str, Any] | N
         return {"choice": given}
     if all(type(bound) is int for bound in given):
         return {"uniform" if is_whole is False else "int_uniform": given}
-    return {"log_uniform" if given[0] > 0 else "uniform": given}
+    return {"log_uniform" if given[0] > 0 and not is_whole else "uniform": given}
 
 
 def _sort_key(value: Any) -> float:
@@ -205,16 +243,16 @@ def _read_range(text: str) -> list[int] | None:
     return [*values] if 0 < len(values) <= MAX_LISTED else None
 
 
-def _read_distribution_text(text: str, is_whole: bool | None) -> Mapping[str, Any] | None:
+def _read_distribution_text(text: str) -> Mapping[str, Any] | None:
     """Read a distribution from a text such as ``uniform(0.001, 0.1)`` or ``0.001-0.1``."""
     if len(text) > LONGEST_TEXT or is_normal(text):
         return None
     call = CALL.fullmatch(text)
     named = find_distribution(call[1]) if call else None
     if call and named:
-        return _of_kind(named, call[2], is_whole)
+        return _of_kind(named, call[2])
     if BOUNDS.fullmatch(text):
-        return _of_kind("uniform", text, is_whole)
+        return _of_kind("uniform", text)
     values = _read_text(text)
     return {"choice": values} if values and len(values) > 1 else None
 

@@ -170,7 +170,7 @@ def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
         if path in written.grid
     ]
     named = [("grid", path) for path in written.grid] + [("random", path) for path in written.random]
-    draft = Draft({"spec": written.spec, "grid": written.grid})
+    draft = Draft({"spec": written.spec, "grid": written.grid, "random": written.random})
     found = [(loc, _wrong_path(loc[0], loc[1], written, draft)) for loc in named]
     return twice + [SpecError(loc, wrong, "unknown_field") for loc, wrong in found if wrong]
 

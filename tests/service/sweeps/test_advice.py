@@ -19,6 +19,7 @@ from service.sweeps.spec import read
 TASK = "spec: {task: {name: permuted_digits, profile: smoke}"
 SPEC = f"{TASK}, norm: {{method: layer_norm}}}}"
 GRID = "grid: {training.optimizer.lr: [0.1, 0.01]}"
+CLIP_AND_NORM = "grid: {training.clip: [1]}\nrandom: {training.clip_norm: {uniform: [1, 2]}}\nsamples: 2"
 ADVISED = re.compile(
     r'(?:write|as|quotes:|null:|known:|have it:) (?="(?:grid|random|spec)": )(.*?)(?:, or remove it)?$'
 )
@@ -125,7 +126,7 @@ def check_advice(text: str, where: str, line: str, *, is_spelt_out: bool = False
         (
             "random: {epochs: {int_uniform: [3, 5]}}\nsamples: 2",
             "random/epochs",
-            '"random": {"training.max_steps": {"uniform": […, …]}}',
+            '"random": {"training.max_steps": {"int_uniform": […, …]}}',
         ),
         (
             "grid: {norm.method: [LayerNorm, none]}",
@@ -297,6 +298,85 @@ def test_a_range_to_an_integer_beyond_floats_is_not_spelt_out() -> None:
 )
 def test_draws_of_whole_numbers_are_advised_once(field: str, given: str, line: str) -> None:
     check_advice(f"{SPEC}\nrandom: {{{field}: {given}}}\nsamples: 2", f"random/{field}", line)
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "below", "distribution"),
+    [
+        ("norm.eps", "0.1-1e999", "", '{"uniform": […, …]}'),
+        ("norm.eps", "[0.1, .inf]", "", '{"uniform": […, …]}'),
+        ("norm.eps", "{values: [0.1, .nan]}", "", '{"uniform": […, …]}'),
+        ("norm.eps", "{int_uniform: 0.5-2.5}", "/int_uniform", '{"uniform": […, …]}'),
+        ("norm.eps", "{type: int_uniform, min: 1, max: 3.5}", "", '{"uniform": […, …]}'),
+        ("norm.eps", "{type: int_uniform, min: 1.0, max: 3.0}", "", '{"int_uniform": [1, 3]}'),
+        ("training.batch_size", "'normal(3,4)'", "", '{"int_uniform": […, …]}'),
+        ("model.hidden_size", "[10.0, 1000.0]", "", '{"int_uniform": [10, 1000]}'),
+        ("model.hidden_size", "{log_uniform: {min: 16, max: 256}}", "/log_uniform", '{"int_uniform": […, …]}'),
+        ("model.num_layers", "{min: 1, max: 3.5}", "", '{"int_uniform": […, …]}'),
+        ("model.num_layers", "{min: 1, max: 2, step: 0.5}", "", '{"int_uniform": […, …]}'),
+    ],
+)
+def test_an_advised_distribution_is_one_that_the_field_takes(
+    field: str, given: str, below: str, distribution: str
+) -> None:
+    text = f"{SPEC}\nrandom: {{{field}: {given}}}\nsamples: 2"
+    check_advice(text, f"random/{field}{below}", f'"random": {{"{field}": {distribution}}}')
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "values"),
+    [
+        ("norm.eps", "'1e400'", "[…]"),
+        ("norm.eps", "'0.1, 1e400'", "[…]"),
+        ("norm.eps", ".inf", "[…]"),
+        ("model.num_layers", "{min: 1, max: 2, step: 0.5}", "[…]"),
+        ("model.num_layers", "'1.0, 2.0'", "[1, 2]"),
+        ("norm.method", "'layernorm, nothing'", '["layer_norm", …]'),
+    ],
+)
+def test_advised_values_of_a_grid_are_values_that_the_field_takes(field: str, given: str, values: str) -> None:
+    check_advice(f"{SPEC}\ngrid: {{{field}: {given}}}", f"grid/{field}", f'"grid": {{"{field}": {values}}}')
+
+
+def test_a_distribution_in_the_grid_that_is_wrong_is_not_advised() -> None:
+    errors = refused(load_yaml(f"{SPEC}\ngrid: {{norm.eps: {{uniform: 5}}}}"))
+    assert errors == [("grid/norm.eps", 'draws belong in random, as "random": {"norm.eps": {"uniform": […, …]}}')]
+
+
+@pytest.mark.parametrize("given", ["[layernorm, rbn]", "{values: [layernorm, rbn]}", "'layernorm, rbn'"])
+def test_names_to_draw_from_are_spelt_as_they_are_known(given: str) -> None:
+    [(place, message)] = refused(load_yaml(f"{SPEC}\nrandom: {{norm.method: {given}}}\nsamples: 2"))
+    assert place == "random/norm.method"
+    assert message.endswith('"random": {"norm.method": {"choice": ["layer_norm", "recurrent_batch_norm"]}}')
+
+
+@pytest.mark.parametrize(
+    ("swept", "places"),
+    [
+        ("grid: {training.gradclip: [1, 2], training.clip_norm: [3]}", ["grid/training.gradclip"]),
+        ("grid: {training.gradclip: [1, 2], clip_norm: [3]}", ["grid/training.gradclip", "grid/clip_norm"]),
+        (
+            "grid: {training.gradclip: [1, 2]}\nrandom: {training.clip_norm: {uniform: [1, 2]}}\nsamples: 2",
+            ["grid/training.gradclip"],
+        ),
+    ],
+)
+def test_two_names_of_a_field_in_a_sweep_are_no_line_to_write(swept: str, places: list[str]) -> None:
+    errors = refused(load_yaml(f"{SPEC}\n{swept}"))
+    assert [place for place, _ in errors] == places
+    assert all("this means training.clip_norm, and so does " in message for _, message in errors)
+
+
+@pytest.mark.parametrize("other", ["grid: {training.clip: [1, 2], training.clip_norm: [3]}", CLIP_AND_NORM])
+def test_a_value_that_belongs_to_another_field_of_the_sweep_is_no_line_to_write(other: str) -> None:
+    [(place, message)] = refused(load_yaml(f"{SPEC}\n{other}"))
+    assert place == "grid/training.clip"
+    assert message.endswith("is clip_norm; the sweep has training.clip_norm, too; remove one of them")
+
+
+def test_a_list_of_names_may_hold_an_object() -> None:
+    errors = refused({**load_yaml(SPEC), "grid": {"norm.method": ["LayerNorm", {"a": 1}]}})
+    assert [place for place, _ in errors] == ["grid/norm.method"] * 2
 
 
 def test_a_uniform_distribution_with_a_step_is_a_choice_of_its_values() -> None:
