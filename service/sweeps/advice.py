@@ -60,6 +60,7 @@ def advise_values(draft: Draft, name: str, given: Any) -> str:
     values = read_values(given, is_whole=is_whole)
     if values is None:
         return f"expected a list of values, as {write_line(('grid', path), [BLANK])}"
+    path = _add_tag(path, values)
     return f"expected a list; write {write_line(('grid', path), _spell(path, values))}"
 
 
@@ -68,10 +69,18 @@ def advise_distribution(draft: Draft, name: str, given: Any) -> str:
     path = draft.path_of(name) or name
     meant = read_distribution(given, is_whole=draft.is_whole(path))
     if meant is not None:
-        written = write_line(("random", path), {kind: _spell(path, values) for kind, values in meant.items()})
+        [(kind, values)] = meant.items()
+        path = _add_tag(path, values)
+        written = write_line(("random", path), {kind: _spell(path, values)})
         return f"a distribution is an object of its name and its range; write {written}"
     told = "there is no normal distribution; " if is_normal(given) else ""
     return f"{told}choose from {KINDS}, as {_write_shape(draft, path)}"
+
+
+def _add_tag(path: str, values: Sequence[Any]) -> str:
+    """Add the tag of a part to the part's name if the values are names, as ``norm.method`` for ``norm``."""
+    tag = TAG_OF.get(path.rpartition(".")[2])
+    return f"{path}.{tag}" if tag and values and all(isinstance(value, str) for value in values) else path
 
 
 def _spell(path: str, values: list[Any]) -> list[Any]:
@@ -113,11 +122,9 @@ def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
         return f"a training lasts for max_steps updates of batch_size examples each; write its updates, as {shape}"
     items = values if isinstance(values, list) else []
     meant = draft.path_of(path)
-    tag = TAG_OF.get(meant.rpartition(".")[2]) if meant else None
-    if items and tag and all(isinstance(value, str) for value in items):
-        meant = f"{meant}.{tag}"
     if meant is None:
         return None
+    meant = _add_tag(meant, items)
     steps = meant.split(".")
     known, spelt = choices(steps), as_it_is_spelt(steps, values)
     unknown = [value for value in spelt if not (isinstance(value, str) and value in known)] if known and items else []

@@ -134,6 +134,7 @@ def check_advice(text: str, where: str, line: str, *, is_spelt_out: bool = False
             '"grid": {"norm.method": ["layer_norm", "none"]}',
         ),
         ("grid: {norm.method: LayerNorm}", "grid/norm.method", '"grid": {"norm.method": ["layer_norm"]}'),
+        ("grid: {norm: LayerNorm}", "grid/norm", '"grid": {"norm.method": ["layer_norm"]}'),
         (
             "grid: {norm: [{method: layer_norm, epsilon: 0.1, sites: input}, {method: none}]}",
             "grid/norm",
@@ -343,10 +344,18 @@ def test_a_distribution_in_the_grid_that_is_wrong_is_not_advised() -> None:
     assert errors == [("grid/norm.eps", 'draws belong in random, as "random": {"norm.eps": {"uniform": […, …]}}')]
 
 
-@pytest.mark.parametrize("given", ["[layernorm, rbn]", "{values: [layernorm, rbn]}", "'layernorm, rbn'"])
-def test_names_to_draw_from_are_spelt_as_they_are_known(given: str) -> None:
-    [(place, message)] = refused(load_yaml(f"{SPEC}\nrandom: {{norm.method: {given}}}\nsamples: 2"))
-    assert place == "random/norm.method"
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("norm.method", "[layernorm, rbn]"),
+        ("norm.method", "{values: [layernorm, rbn]}"),
+        ("norm.method", "'layernorm, rbn'"),
+        ("norm", "[layernorm, rbn]"),
+    ],
+)
+def test_names_to_draw_from_are_spelt_as_they_are_known(field: str, given: str) -> None:
+    [(place, message)] = refused(load_yaml(f"{SPEC}\nrandom: {{{field}: {given}}}\nsamples: 2"))
+    assert place == f"random/{field}"
     assert message.endswith('"random": {"norm.method": {"choice": ["layer_norm", "recurrent_batch_norm"]}}')
 
 
