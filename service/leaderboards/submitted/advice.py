@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -18,6 +19,7 @@ SEED_NAMES = ("seed", "run")
 A_SEED = re.compile(r"\d{1,10}")
 NUMBERS = re.compile(r"[-+.\de]+(?:[\s,;]+[-+.\de]+)*", re.IGNORECASE)
 SHOWN = 2  # items of a long list that a line shows
+MAX_READ = 100  # fields of an object that are read for advice; an address takes 10 us
 _ADDRESS: TypeAdapter[str] = TypeAdapter(Address)
 
 
@@ -50,14 +52,15 @@ def find_source(written: Mapping[Any, Any]) -> tuple[str, str] | None:
     Returns:
         The field's name, and the line of ``provenance`` to write. None if there is no such field.
     """
-    found = [name for name, value in written.items() if isinstance(name, str) and _read_address(value) is not None]
+    first = islice(written.items(), MAX_READ)
+    found = [name for name, value in first if isinstance(name, str) and _read_address(value) is not None]
     return (found[0], write_provenance(written[found[0]])) if len(found) == 1 else None
 
 
 def write_provenance(given: Any) -> str:
     """Write the line of ``provenance`` that ``given`` may mean."""
     values = [*given.values()] if isinstance(given, Mapping) else given if isinstance(given, list) else [given]
-    found = [address for address in map(_read_address, values) if address is not None]
+    found = [address for address in map(_read_address, values[:MAX_READ]) if address is not None]
     known = given if isinstance(given, Mapping) else {}
     others = {name: known[name] for name in Provenance.model_fields if name != "source" and name in known}
     return show_blanks(line(["provenance"], {"source": found[0] if len(found) == 1 else BLANK, **others}))
@@ -139,8 +142,8 @@ def _read_number(given: Any) -> float | None:
 
 
 def _find_names(given: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
-    """Find the fields that have one of the names, in the singular or the plural."""
-    fields = (name for name in given if isinstance(name, str))
+    """Find the fields with one of the names, in the singular or the plural, among the first ``MAX_READ`` fields."""
+    fields = (name for name in islice(given, MAX_READ) if isinstance(name, str))
     return [name for name in fields if name.lower() in names or name.lower().removesuffix("s") in names]
 
 

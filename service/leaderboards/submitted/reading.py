@@ -1,6 +1,7 @@
 """Reading of a submitted result: check it, or list all of its errors."""
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -30,6 +31,23 @@ class Submitted(NamedTuple):
     evidence: Evidence
 
 
+class Claim:
+    """A claim as a user wrote it, and the lines to write instead. A line is made once, however many errors show it."""
+
+    def __init__(self, written: Mapping[Any, Any]) -> None:
+        self.written = written
+
+    @cached_property
+    def found(self) -> dict[str, tuple[str, str] | None]:
+        """Fields that may stand for a missing field, each with the line to write, by the name of the missing field."""
+        return {field: find(self.written) for field, find in FINDERS.items() if field not in self.written}
+
+    @cached_property
+    def provenance(self) -> str:
+        """Line to write for the provenance that the claim has."""
+        return advice.write_provenance(self.written["provenance"])
+
+
 def read(written: Any) -> Submitted:
     """Check a submitted result. The data of its task need not be on this machine.
 
@@ -38,7 +56,8 @@ def read(written: Any) -> Submitted:
     """
     if not isinstance(written, Mapping):
         raise Invalid([SpecError((), AN_OBJECT, "type")])
-    errors = first_errors([name for name in written if name not in FIELDS], lambda name: _refuse_unknown(name, written))
+    claim = Claim(written)
+    errors = first_errors([name for name in written if name not in FIELDS], lambda name: _refuse_unknown(name, claim))
     spec: ExperimentSpec | None = None
     evidence: Evidence | None = None
     try:
@@ -48,7 +67,7 @@ def read(written: Any) -> Submitted:
     try:
         evidence = Evidence.model_validate({name: written[name] for name in Evidence.model_fields if name in written})
     except ValidationError as refusal:
-        errors += first_errors(refusal.errors(include_url=False), lambda error: _convert_error(error, written))
+        errors += first_errors(refusal.errors(include_url=False), lambda error: _convert_error(error, claim))
     if spec is not None:
         errors += _find_missing_board(spec)
     if evidence is not None:
@@ -61,44 +80,43 @@ def read(written: Any) -> Submitted:
     return Submitted(spec.model_copy(update={"seeds": [one.seed for one in evidence.values]}), evidence)
 
 
-def _refuse_unknown(name: Any, written: Mapping[Any, Any]) -> SpecError:
-    return SpecError((str(name),), f"unknown field; {_advise_by_name(name, written)}", "unknown_field")
+def _refuse_unknown(name: Any, claim: Claim) -> SpecError:
+    return SpecError((str(name),), f"unknown field; {_advise_by_name(name, claim)}", "unknown_field")
 
 
-def _advise_by_name(name: Any, written: Mapping[Any, Any]) -> str:
+def _advise_by_name(name: Any, claim: Claim) -> str:
     if name == "seeds":
         return "write each seed into values"
-    for field, find in FINDERS.items():
-        found = find(written) if field not in written else None
-        if found is not None and found[0] == name:
-            return f"write {found[1]}"
+    line = next((found[1] for found in claim.found.values() if found and found[0] == name), None)
+    if line is not None:
+        return f"write {line}"
     return suggestion(name, FIELDS).strip() or f"choose from {', '.join(FIELDS)}"
 
 
-def _convert_error(error: Any, written: Mapping[Any, Any]) -> SpecError:
+def _convert_error(error: Any, claim: Claim) -> SpecError:
     """Convert an error of pydantic about the evidence, and add what to write instead."""
     loc, kind = error["loc"], error["type"]
     if kind == "extra_forbidden":
-        return SpecError(loc, f"unknown field; {_advise_unknown(loc, written)}", "unknown_field")
-    return SpecError(loc, _form(error, written) or message(error), kind)
+        return SpecError(loc, f"unknown field; {_advise_unknown(loc, claim)}", "unknown_field")
+    return SpecError(loc, _form(error, claim) or message(error), kind)
 
 
-def _advise_unknown(loc: tuple[Any, ...], written: Mapping[Any, Any]) -> str:
+def _advise_unknown(loc: tuple[Any, ...], claim: Claim) -> str:
     """Write advice on an unknown field of a seed's value, or of the provenance."""
     if loc[0] == "provenance":
-        is_missing = "source" not in written["provenance"] and not nearest(loc[1], Provenance.model_fields)
+        is_missing = "source" not in claim.written["provenance"] and not nearest(loc[1], Provenance.model_fields)
         known = choose(loc[1], Provenance.model_fields)
-        return f"write {advice.write_provenance(written['provenance'])}" if is_missing else known
-    item = written["values"][loc[1]]
+        return f"write {claim.provenance}" if is_missing else known
+    item = claim.written["values"][loc[1]]
     is_missing = any(name not in item for name in SeedValue.model_fields)
     return f"write {advice.write_item(item)}" if is_missing else choose(loc[-1], SeedValue.model_fields)
 
 
-def _form(error: Any, written: Mapping[Any, Any]) -> str | None:
+def _form(error: Any, claim: Claim) -> str | None:
     """Write the values or the provenance for an error that demands a list or an object; None for any other error."""
     loc, given, kind = error["loc"], error["input"], error["type"]
     if kind == "missing" and len(loc) == 1:
-        found = FINDERS[loc[0]](written)
+        found = claim.found[loc[0]]
         return f"it is required; add {found[1] if found else WRITERS[loc[0]](None)}"
     if loc == ("values",) and kind == "list_type":
         return f"expected a list of seeds and their values; write {advice.write_values(given)}"
@@ -109,9 +127,9 @@ def _form(error: Any, written: Mapping[Any, Any]) -> str | None:
     if loc == ("values",) and kind == "too_short":
         return f"{message(error)}, as {advice.write_values(None)}"
     if loc == ("provenance",) and kind in NO_OBJECT:
-        return f"expected an object; write {advice.write_provenance(given)}"
+        return f"expected an object; write {claim.provenance}"
     if loc == ("provenance", "source") and kind == "missing":
-        return f"it is required; write {advice.write_provenance(given)}"
+        return f"it is required; write {claim.provenance}"
     return None
 
 

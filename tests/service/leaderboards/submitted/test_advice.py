@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from normcore.spec.files import load_yaml
 from service.errors import Invalid
+from service.leaderboards.submitted import advice
 from service.leaderboards.submitted.reading import read
 
 SPEC = "task: {name: permuted_digits, profile: smoke}\nnorm: {method: layer_norm}"
@@ -128,3 +130,28 @@ def test_advice_on_a_claim_is_accepted_and_has_no_number_of_its_own(text: str, w
         place = where.split("/")
         mended = put_at(body, place, line)
         assert not [loc for loc in refused(mended) if loc.split("/")[0] == place[0] and loc.startswith(where)]
+
+
+ADDRESSES = {f"x{k}": f"https://my.org/{k}" for k in range(15_000)}
+WIDE: dict[str, dict[str, Any]] = {
+    "addresses at the top": ADDRESSES,
+    "words for values at the top": dict.fromkeys(ADDRESSES, 0.9),
+    "addresses in the provenance": {"values": [{"seed": 0, "value": 0.9}], "provenance": ADDRESSES},
+    "fields of a value": {"values": [dict.fromkeys(ADDRESSES, 0.9)]},
+}
+
+
+@pytest.mark.parametrize("case", WIDE)
+def test_claim_of_15000_unknown_fields_is_refused_in_less_than_half_a_second(case: str) -> None:
+    body = {**load_yaml(SPEC), **WIDE[case]}
+    began = time.process_time()
+    assert len(refused(body)) >= 100
+    assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize("case", WIDE)
+def test_addresses_of_a_claim_are_read_once(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Any] = []
+    monkeypatch.setattr(advice, "_read_address", reads.append)
+    refused({**load_yaml(SPEC), **WIDE[case]})
+    assert len(reads) <= 2 * advice.MAX_READ
