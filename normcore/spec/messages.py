@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import ChainMap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -223,6 +223,11 @@ def line(path: Sequence[str | int], value: Any) -> str:
     if isinstance(value, dict):
         written = written[1:-1]
     return written if len(written) <= LONGEST_LINE else f"{written[:LONGEST_LINE]}…"
+
+
+def line_of_object(fields: Mapping[str, Any]) -> str:
+    """Write an object as a user types it in JSON or YAML: ``{"method": "none"}``. A long object is cut."""
+    return f"{{{line((), fields)}}}"
 
 
 def explain_unknown(given: Any, known: Iterable[str]) -> str:

@@ -3,6 +3,7 @@ message says what the field takes instead."""
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ OFFER = re.compile(r"(?:write|(?<!such )as|put it in quotes:|put the name in quo
 DECODER = json.JSONDecoder()
 NOT_TRIED = ("contradiction", "value_error", "assertion_error")  # their messages speak of several fields
 LABELS = 'labels takes an object of names and texts, such as {"team": "vision"}'
+MAX_OFFERS = 50  # last places of a message where a line may begin that are looked at
 GRID = ("grid",)  # a line for the file of a sweep
 Fields = Mapping[str, Any]
 
@@ -57,23 +59,23 @@ def find_offer(message: str, loc: Path) -> tuple[str, Fields] | None:
     Args:
         loc: path of the field that is wrong. An object, or items of a list, are written for this field.
     """
-    for found in reversed(list(OFFER.finditer(message))):
-        fields = _read_offer(message[found.end() :], loc)
+    for found in reversed(deque(OFFER.finditer(message), maxlen=MAX_OFFERS)):
+        fields = _read_offer(message, found.end(), loc)
         if fields is not None and tuple(fields) != GRID:
             return message[: found.start()].rstrip(" ,;:"), fields
     return None
 
 
-def _read_offer(text: str, loc: Path) -> Fields | None:
-    """Read the line at the beginning of a text: a name with its value, an object, or items of a list."""
+def _read_offer(text: str, begin: int, loc: Path) -> Fields | None:
+    """Read the line that begins at an index of a text: a name with its value, an object, or items of a list."""
     try:
         if loc and isinstance(loc[-1], int):
-            return _nest(loc[:-1], json.loads(f"[{text}]"))
-        first, end = DECODER.raw_decode(text)
+            return _nest(loc[:-1], json.loads(f"[{text[begin:]}]"))
+        first, end = DECODER.raw_decode(text, begin)
         if isinstance(first, Mapping):
             return _nest(loc, first)
         if isinstance(first, str) and text[end : end + 2] == ": ":
-            return {first: DECODER.raw_decode(text[end + 2 :])[0]}
+            return {first: DECODER.raw_decode(text, end + 2)[0]}
     except ValueError:
         pass
     return None

@@ -8,6 +8,7 @@ from normcore.spec.messages import (
     MAX_SEEDS,
     explain_unknown,
     line,
+    line_of_object,
     line_of_seeds,
     nearest,
     quote_value,
@@ -136,7 +137,7 @@ def where_the_task_is(written: Mapping[str, Any], tasks: Iterable[str]) -> str:
         return "this is a sweep; submit the file with `normbench sweep`"
     for key, value in written.items():
         if isinstance(value, Mapping) and "task" in value:
-            return f"move the content of '{key}' to the top level"
+            return f"move the content of {quote_value(key)} to the top level"
         if isinstance(key, str) and key.startswith("task:"):
             return f"put a space after the colon, as {line(('task', 'name'), USUAL_TASK)}"
         if isinstance(key, str) and key.startswith("name:"):
@@ -172,7 +173,7 @@ def no_object(task: Any, tasks: Iterable[str]) -> str:
     unknown = isinstance(task, str) and meant is None
     told = f"unknown {quote_value(task)}; {explain_unknown(task, tasks)}; " if unknown else ""
     if fields and "name" in fields:
-        return f"expected an object, as {json.dumps(fields)}"
+        return f"expected an object, as {line_of_object(fields)}"
     return f"{told}expected an object, as {json.dumps({'name': meant or USUAL_TASK})}{_of_several(task)}"
 
 

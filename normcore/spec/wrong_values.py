@@ -1,6 +1,5 @@
 """Messages on values that a field of a spec does not take, with the line to write."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, get_args
@@ -8,7 +7,17 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError, create_model
 
 from normcore.spec.experiment import HASHED
-from normcore.spec.messages import BOUNDS, as_name, choose, line, literals, message, nearest, quote_value
+from normcore.spec.messages import (
+    BOUNDS,
+    as_name,
+    choose,
+    line,
+    line_of_object,
+    literals,
+    message,
+    nearest,
+    quote_value,
+)
 from normcore.spec.part import Part
 from normcore.spec.spelling import CHOICES, Path, as_it_is_spelt, as_object, choices
 
@@ -85,12 +94,12 @@ def _alone(part: type[BaseModel], name: str) -> type[BaseModel]:
 def _no_object(error: Any, loc: Path, value: Any) -> str:
     """Write the message for a part that is no object: with the object that a list means, or with an example."""
     tag, known = CHOICES.get(str(loc[-1]), ("", ()))
-    names = [nearest(name, known) for name in value] if isinstance(value, list) else []
+    names = [nearest(name, known) for name in value] if isinstance(value, list) and len(value) <= MAX_TRIED else []
     if len(names) > 1 and all(names):
         return _in_a_grid((*loc, tag), [name[0] for name in names])
     meant = as_object(loc, value) if isinstance(value, list) else None
     if tag:
-        return f"expected an object, as {json.dumps(meant)}" if meant else message(error)
+        return f"expected an object, as {line_of_object(meant)}" if meant else message(error)
     shown = meant or OBJECTS.get(_in_the_spec(loc))
     return f"{message(error)}; write {line(loc, shown)}" if shown else message(error)
 

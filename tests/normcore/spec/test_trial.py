@@ -1,6 +1,7 @@
 """A line that a message tells to write is tried first. A line that would be refused is left out."""
 
 import importlib
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -139,6 +140,38 @@ def test_line_to_write_is_found_in_a_message(
 )
 def test_text_that_is_no_line_for_the_spec_is_not_tried(message: str, loc: tuple[str | int, ...]) -> None:
     assert find_offer(message, loc) is None
+
+
+HOSTILE = "as 1" * 50_000
+
+
+@pytest.mark.parametrize("loc", [("a",), ("a", 0)])
+def test_message_with_many_starts_of_lines_is_searched_in_little_time(loc: tuple[str | int, ...]) -> None:
+    began = time.process_time()
+    assert find_offer(f"{HOSTILE}x", loc) is None
+    assert time.process_time() - began < 0.1
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {**DIGITS, "norm": [{"method": "layer_norm"}, {f"a{k}": HOSTILE for k in range(8)}]},
+        {"task": [{"name": "char_lm"}, {"a": HOSTILE}]},
+        {HOSTILE: {"task": {"name": "char_lm"}}},
+    ],
+)
+def test_long_text_of_a_user_is_cut_before_it_enters_a_message(written: Any) -> None:
+    began = time.process_time()
+    [error] = errors_of(written)
+    assert len(error.msg) < 200
+    assert time.process_time() - began < 0.5, "the trial searches the message in linear time"
+
+
+def test_long_list_for_a_part_is_refused_in_little_time() -> None:
+    errors_of({**DIGITS, "norm": ["layer_nrm", "b"]})  # what is computed once is computed now
+    began = time.process_time()
+    errors_of({**DIGITS, "norm": [f"layer_nrm{k}" for k in range(10_000)]})
+    assert time.process_time() - began < 0.3
 
 
 VALUES: list[Any] = [
