@@ -12,6 +12,8 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from normcore.spec.blanks import BLANK, show_blanks
+
 LONGEST_NAME = 100  # characters of a name that somebody may have misspelt
 TOO_LONG = 10**308
 PIECES = json.JSONEncoder(default=str)
@@ -118,7 +120,7 @@ def message(error: Any) -> str:
     if kind in ("list_type", "tuple_type"):
         return _a_list(error)
     if kind == "dict_type" and error["loc"] == ("labels",):
-        return f"{PLAIN[kind]}; write {line(error['loc'], {'team': 'vision'})}"
+        return f"{PLAIN[kind]}; write {_label(error)}"
     return PLAIN.get(kind, str(error["msg"]))
 
 
@@ -153,6 +155,13 @@ def _a_text(error: Any) -> str:
     if not isinstance(given, int | float | None):
         return "expected text"
     return f"expected text; put it in quotes: {line(error['loc'], json.dumps(given))}"
+
+
+def _label(error: Any) -> str:
+    """Write the line of a label with the text that was given, and with a blank for its name."""
+    given = error["input"]
+    number = json.dumps(given) if isinstance(given, int | float) else BLANK
+    return line(error["loc"], {BLANK: given if isinstance(given, str) else number})
 
 
 def _a_list(error: Any) -> str:
@@ -219,7 +228,7 @@ def line(path: Sequence[str | int], value: Any) -> str:
         if isinstance(name, int):  # in a list: the item alone
             break
         value = {name: value}
-    written = json.dumps(value, default=str)
+    written = show_blanks(json.dumps(value, default=str))  # before the cut, which could go through a blank
     if isinstance(value, dict):
         written = written[1:-1]
     return written if len(written) <= LONGEST_LINE else f"{written[:LONGEST_LINE]}…"

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from normcore.spec.blanks import BLANK
 from normcore.spec.messages import (
     MAX_SEEDS,
     explain_unknown,
@@ -58,15 +59,15 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
         return f"only a sweep's grid has dotted names; write {line(name.split('.'), value)}"
     if ":" in name:
         return without_space(loc[:-1], name)
-    if name in EPOCHS:
-        example = line((*spec, "training", "max_steps"), 1000)
-        return f"a training lasts for max_steps updates of batch_size examples each; write {example}"
+    if same_name(name, EPOCHS):
+        shape = line((*spec, "training", "max_steps"), BLANK)
+        return f"training.max_steps counts updates of batch_size examples each; write {shape}"
     if is_top and name in OTHER_COMMANDS:
         return OTHER_COMMANDS[name]
     if is_top and name in OWN_WORDS and not (isinstance(value, str) and value in tasks):
         return f"put words of your own into labels; write {line((*spec, 'labels', name), str(value))}"
     if name == "seed" and ("seeds" in known or (is_top and spec)):
-        return f"did you mean 'seeds'? write {line((*spec, 'seeds'), [value])}"
+        return f"did you mean 'seeds'? {_line_of_seed((*spec, 'seeds'), value)}"
     if same_name(name, COUNTS_OF_SEEDS) and ("seeds" in known or (is_top and spec)):
         seeds = range(min(value, MAX_SEEDS + 1)) if type(value) is int else ()
         return f"did you mean 'seeds'? {line_of_seeds((*spec, 'seeds'), seeds)}"
@@ -78,6 +79,13 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
         return f"it belongs in {'.'.join(map(str, other[:-1]))}; {_as_field(other, value, parts)}"
     of_another = next(_of_another_choice(loc, value, parts), None)
     return of_another or suggestion(name, known).strip()
+
+
+def _line_of_seed(path: Path, value: Any) -> str:
+    """Write the line of ``seeds`` for the value of ``seed``: one seed, or a list of seeds."""
+    if isinstance(value, list) and all(type(seed) is int for seed in value):
+        return line_of_seeds(path, value)
+    return f"write {line(path, value if isinstance(value, list) else [value])}"
 
 
 def _as_field(path: Path, value: Any, parts: Parts) -> str:

@@ -5,11 +5,11 @@ from itertools import islice
 from typing import Any
 
 from normcore.spec import TrainingSpec
+from normcore.spec.blanks import BLANK
 from normcore.spec.messages import choose, line, quote_value
 from normcore.spec.spelling import CHOICES, as_it_is_spelt, choices
 from normcore.spec.unknown_fields import EPOCHS, USUAL_TASK
 from normcore.spec.wrong_values import OF_A_SWEEP
-from service.blanks import BLANK, write_line
 from service.sweeps.distribution import Distribution
 from service.sweeps.draft import Draft, mapping
 from service.sweeps.ranges import is_normal, read_distribution, read_values
@@ -46,7 +46,7 @@ def _name_fields(draft: Draft, axis: str, name: str) -> str | None:
     fields = dict(islice(found, MAX_NAMED)) if isinstance(values, Mapping) else {name: values}
     if list(fields) == [name]:
         return None
-    return f"a field is written with its dotted name; write {write_line((axis,), fields)}"
+    return f"a field is written with its dotted name; write {line((axis,), fields)}"
 
 
 def advise_values(draft: Draft, name: str, given: Any) -> str:
@@ -59,9 +59,9 @@ def advise_values(draft: Draft, name: str, given: Any) -> str:
         return f"draws belong in random{shown}"
     values = read_values(given, is_whole=is_whole)
     if values is None:
-        return f"expected a list of values, as {write_line(('grid', path), [BLANK])}"
+        return f"expected a list of values, as {line(('grid', path), [BLANK])}"
     path = _add_tag(path, values)
-    return f"expected a list; write {write_line(('grid', path), _spell(path, values))}"
+    return f"expected a list; write {line(('grid', path), _spell(path, values))}"
 
 
 def advise_distribution(draft: Draft, name: str, given: Any) -> str:
@@ -71,7 +71,7 @@ def advise_distribution(draft: Draft, name: str, given: Any) -> str:
     if meant is not None:
         [(kind, values)] = meant.items()
         path = _add_tag(path, values)
-        written = write_line(("random", path), {kind: _spell(path, values)})
+        written = line(("random", path), {kind: _spell(path, values)})
         return f"a distribution is an object of its name and its range; write {written}"
     told = "there is no normal distribution; " if is_normal(given) else ""
     return f"{told}choose from {KINDS}, as {_write_shape(draft, path)}"
@@ -92,7 +92,7 @@ def _spell(path: str, values: list[Any]) -> list[Any]:
 
 def _write_shape(draft: Draft, path: str) -> str:
     """Write a distribution that the field takes, with blanks for its numbers."""
-    return write_line(("random", path), _shape_of(draft, path))
+    return line(("random", path), _shape_of(draft, path))
 
 
 def _shape_of(draft: Draft, path: str) -> Mapping[str, Any]:
@@ -107,7 +107,7 @@ def advise_whole_numbers(draft: Draft, path: str, distribution: Mapping[str, Any
     ends = distribution.get("uniform", ())
     whole = [int(end) for end in ends if end.is_integer()]
     written = {"int_uniform": whole if len(whole) == 2 else [BLANK, BLANK]}
-    return f"expected whole numbers; write {write_line(('random', meant), written)}"
+    return f"expected whole numbers; write {line(('random', meant), written)}"
 
 
 def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
@@ -118,7 +118,7 @@ def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
         values: values of the field, or its distribution. Names stand for the parts that have them as tags.
     """
     if path.rpartition(".")[2] in EPOCHS:
-        shape = write_line((axis, UPDATES), [BLANK] if axis == "grid" else _shape_of(draft, UPDATES))
+        shape = line((axis, UPDATES), [BLANK] if axis == "grid" else _shape_of(draft, UPDATES))
         return f"a training lasts for max_steps updates of batch_size examples each; write its updates, as {shape}"
     items = values if isinstance(values, list) else []
     meant = draft.path_of(path)

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from normcore.spec import SpecError, TrainingSpec
+from normcore.spec.blanks import BLANK
 from normcore.spec.messages import line
 from normcore.spec.spelling import CHOICES
-from service.blanks import BLANK, write_line
 from service.sweeps.spec import WrittenSweep
 
 A_LINE = re.compile(rf'(?:(?<=write )|(?<=as )|(?<=: )|(?<=or ))"(?:{"|".join(TrainingSpec.model_fields)})": ')
@@ -168,7 +168,7 @@ def _write_axis(loc: tuple[str, str], values: Sequence[Any], repaired: Mapping[i
     axis, path = loc
     repairs = [repaired.get(id(value), Repair(path, value)) for value in values]
     listed = _drop_doubles([BLANK if repair is None else repair.value for repair in repairs])
-    return write_line(loc, listed if axis == "grid" else {"choice": listed})
+    return line(loc, listed if axis == "grid" else {"choice": listed})
 
 
 def _drop_doubles(values: Sequence[Any]) -> list[Any]:

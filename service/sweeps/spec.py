@@ -9,11 +9,10 @@ from pydantic import BaseModel, Field, ValidationError
 from normcore.spec import SpecError
 from normcore.spec.errors import first_errors
 from normcore.spec.experiment import HASHED
-from normcore.spec.messages import choose, message, same_name
+from normcore.spec.messages import choose, line, message, same_name
 from normcore.spec.resolve import TASKS
 from normcore.spec.unknown_fields import unknown_field
 from normcore.spec.wrong_values import OF_A_SWEEP
-from service.blanks import write_line
 from service.errors import Invalid
 from service.http.bodies import A_SWEEP
 from service.http.openapi import WrittenSpec
@@ -126,7 +125,7 @@ def _error_of_axis(error: Any, loc: tuple[Any, ...], draft: Draft) -> SpecError:
     """Convert an error in the grid or in the random fields."""
     axis, kind = loc[0], error["type"]
     if len(loc) == 1:
-        example = f"; as {write_line((axis,), advice.EXAMPLES[axis])}" if kind == "dict_type" else ""
+        example = f"; as {line((axis,), advice.EXAMPLES[axis])}" if kind == "dict_type" else ""
         return SpecError(loc, f"{message(error)}{example}", kind)
     if not isinstance(loc[1], str) or loc[1] not in draft.body[axis]:  # pydantic writes null as None
         return SpecError(loc[:2], NO_FIELD, "key")

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from normcore.spec.blanks import BLANK, show_blanks
 from normcore.spec.messages import LONGEST_LINE, line
-from service.blanks import BLANK, show_blanks
 from service.leaderboards.submitted.schemas import Address, Provenance
 from service.urls import without_password
 
@@ -63,14 +63,14 @@ def write_provenance(given: Any) -> str:
     found = [address for address in map(_read_address, values[:MAX_READ]) if address is not None]
     known = given if isinstance(given, Mapping) else {}
     others = {name: known[name] for name in Provenance.model_fields if name != "source" and name in known}
-    return show_blanks(line(["provenance"], {"source": found[0] if len(found) == 1 else BLANK, **others}))
+    return line(["provenance"], {"source": found[0] if len(found) == 1 else BLANK, **others})
 
 
 def _write_values(items: Sequence[Any]) -> str:
     written = line(["values"], items)
     if len(items) > SHOWN and len(written) > LONGEST_LINE:
         written = line(["values"], [*items[:SHOWN], BLANK])
-    return show_blanks(written)
+    return written
 
 
 def _read_values(given: Any) -> list[dict[str, Any]]:

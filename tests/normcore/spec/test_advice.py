@@ -22,10 +22,10 @@ def refusal(written: Any) -> str:
 
 
 def lines(message: str) -> Iterator[Any]:
-    """Yield the fields that a message tells to write."""
+    """Yield the fields that a message tells to write, with a word for the blank of a label's name."""
     decoder = json.JSONDecoder()
     for found in re.finditer(r'(?:write|as) ("\w+": .*)|(?:quotes: )(".*)', message):
-        text = found[1] or found[2]
+        text = (found[1] or found[2]).replace("{…: ", '{"team": ')
         name, end = decoder.raw_decode(text)
         value, _ = decoder.raw_decode(text[end:].removeprefix(": "))
         yield {name: value}

@@ -57,7 +57,8 @@ def test_message_of_pydantic_is_replaced_by_a_repair(written: Any, said: str) ->
         ({"seeds": [1.0]}, "seeds.0: expected a whole number; write 1"),
         ({"labels": {"try": 3}}, 'labels.try: expected text; put it in quotes: "labels": {"try": "3"}'),
         ({"labels": {"ok": True}}, 'labels.ok: expected text; put it in quotes: "labels": {"ok": "true"}'),
-        ({"labels": ["a"]}, 'labels: expected an object of names and values; write "labels": {"team": "vision"}'),
+        ({"labels": ["a"]}, 'labels: expected an object of names and values; write "labels": {…: …}'),
+        ({"labels": "a"}, 'labels: expected an object of names and values; write "labels": {…: "a"}'),
         ({"priority": "high"}, "priority: expected a whole number, not 'high'"),
         (
             {"model": {"hidden_size": "10"}},

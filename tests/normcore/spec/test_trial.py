@@ -63,6 +63,7 @@ def test_refused_gate_is_answered_with_the_gates(given: Any, part: str) -> None:
             "the largest norm is clip_norm; clip_norm takes a number greater than 0 or null",
         ),
         ({**DIGITS, "training": {"optimizer": {"lr": "1e39"}}}, "expected a number without quotes; lr takes a number"),
+        ({**DIGITS, "seed": ["-1"]}, "seeds takes a list of whole numbers greater than or equal to 0"),
         ({**DIGITS, "seeds": ["-1"]}, "quotes; seeds takes a list of whole numbers greater than or equal to 0"),
         ({**DIGITS, "norm": [{"method": "LayerNorm"}, {"foo": 1}]}, "expected an object; norm has no field 'foo'"),
         ({**DIGITS, "label": {"a b": "c"}}, "did you mean 'labels'? labels takes an object of names and texts"),
