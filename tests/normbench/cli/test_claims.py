@@ -120,15 +120,15 @@ def test_the_example_in_a_refusal_is_the_example_file_and_is_accepted(api: str) 
     [
         (
             "values: [0.61, 0.62]",
-            'values.1: expected a seed and its value, as {"seed": 1, "value": 0.62}; write "values": [{"seed": 0,',
+            'values.1: expected a seed and its value; write {"seed": …, "value": 0.62}',
         ),
         (
             "values: 0.61",
-            'values: expected a list of seeds and their values; write "values": [{"seed": 0, "value": 0.',
+            'values: expected a list of seeds and their values; write "values": [{"seed": …, "value": 0.61}]',
         ),
         ("values: {0: 0.61}", 'values: expected a list of seeds and their values; write "values": [{"seed": 0,'),
-        ("values: []", 'values: give 1 or more, as "values": [{"seed": 0, "value": 0.61}'),
-        ("", 'values: it is required; add "values": [{"seed": 0, "value": 0.61}'),
+        ("values: []", 'values: give 1 or more, as "values": [{"seed": …, "value": …}]'),
+        ("", 'values: it is required; add "values": [{"seed": …, "value": …}]'),
         ("provenance: http://a.org", 'provenance: expected an object; write "provenance": {"source": "http://a.org"}'),
         ("provenance: {source: http://a.org, code: 12}", "provenance.code: expected text; put it in quotes"),
     ],
