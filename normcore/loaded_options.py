@@ -4,7 +4,6 @@ The API has the classes of options in its memory. It resolves specs by their def
 in the files later. So it must notice an edit, and refuse a spec of edited options until it is started again.
 """
 
-import hashlib
 import json
 import os
 import site
@@ -16,7 +15,7 @@ from sysconfig import get_paths
 from typing import Any, NamedTuple
 
 from normcore.own_code import PROJECT, REGISTRIES, list_option_classes, own_parts
-from normcore.source_files import State, code_in, digest_of, state_of
+from normcore.source_files import State, digest_of, digest_of_content, state_of
 from normcore.spec import ExperimentSpec, digest
 from normcore.spec.part import Part
 
@@ -97,8 +96,7 @@ class LoadedOptions:
 
     def _digest_of(self, file: _File) -> str:
         if file.path not in self._digests:
-            code = code_in(file.content) if file.path.endswith(".py") else file.content
-            self._digests[file.path] = hashlib.sha256(code).hexdigest()
+            self._digests[file.path] = digest_of_content(file.path, file.content)
         return self._digests[file.path]
 
     def _are_the_same(self, part: str, tag: str, kind: type[Part], looked: Looked) -> bool:

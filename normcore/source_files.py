@@ -78,9 +78,14 @@ def digest_of(path: str, state: State | None = None) -> str | None:
         content = Path(path).read_bytes()
     except OSError:
         return None
-    found = hashlib.sha256(code_in(content) if path.endswith(".py") else content).hexdigest()
+    found = digest_of_content(path, content)
     _digests[path] = (state, found)
     return found
+
+
+def digest_of_content(path: str, content: bytes) -> str:
+    """Compute the SHA-256 of the code in a file's content."""
+    return hashlib.sha256(code_in(content) if path.endswith(".py") else content).hexdigest()
 
 
 def known_digests() -> dict[str, tuple[State, str]]:

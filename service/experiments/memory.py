@@ -15,7 +15,7 @@ from service import wording
 from service.errors import Invalid
 from service.experiments import fused_kernels
 from service.experiments.tables import Run
-from service.experiments.turns import Line
+from service.experiments.turns import Line, select_takers
 from service.fleet import registration
 from service.fleet.registration import Registered
 
@@ -113,8 +113,7 @@ def build_fit_conditions(
 def _build_fit_condition(own: Registered, others: Iterable[Registered], line: Line) -> ColumnElement[bool] | None:
     if own.memory_bytes is None:
         return None
-    taking = [worker for worker in others if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]
-    most = max((_most_tensors(worker) for worker in taking), default=0)
+    most = max((_most_tensors(worker) for worker in select_takers(others, line)), default=0)
     if most <= _most_tensors(own):
         return None
     fits = or_(Run.memory_bytes.is_(None), Run.memory_bytes <= _most_tensors(own))

@@ -67,6 +67,11 @@ class Kind(NamedTuple):
     fused: bool
 
 
+def select_takers(workers: Iterable[registration.Registered], line: Line) -> list[registration.Registered]:
+    """Select the workers that take runs from a line."""
+    return [worker for worker in workers if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]
+
+
 def lines_of(queues: Iterable[str], *, fused: bool) -> tuple[Line, ...]:
     """Lines from which a worker takes runs. ``queues`` are the queues that the worker listens to; ``fused`` says
     whether it has fused kernels.
@@ -169,8 +174,7 @@ def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tupl
 
 def _find_most(workers: Iterable[registration.Registered], line: Line) -> int | None:
     """Find the most bytes that a worker of a line gives the tensors of a run; None if a number is not known."""
-    taking = [worker for worker in workers if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]
-    sizes = [worker.most_tensors for worker in taking]
+    sizes = [worker.most_tensors for worker in select_takers(workers, line)]
     return None if None in sizes else max((size for size in sizes if size is not None), default=None)
 
 
