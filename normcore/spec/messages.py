@@ -217,7 +217,7 @@ def _list(given: Any) -> Sequence[int]:
 
 
 def _whole_numbers(texts: Sequence[str]) -> list[int]:
-    """Read each text as a whole number; the result is empty if one of them is no whole number."""
+    """Read each text as a whole number; the result is empty if one of them is not a whole number."""
     bare = [text.strip() for text in texts]
     return [int(text) for text in bare] if all(WHOLE.fullmatch(text) for text in bare) else []
 

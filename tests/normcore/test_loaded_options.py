@@ -151,7 +151,7 @@ def test_a_module_that_can_no_longer_be_imported_is_an_edit_of_the_options(
     assert loaded.find_edited(spec) == {"norm": f"{package}/constants.py"}
 
 
-def test_edit_of_what_implements_the_options_is_none_of_the_options(
+def test_edit_of_what_implements_the_options_is_not_refused(
     plugged_in: Callable[..., ExperimentSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The options import ``formula``, but do not depend on it. A fresh process is asked once for each edit. It imports

@@ -97,6 +97,17 @@ def test_an_error_that_is_returned_is_raised_for_its_write_and_keeps_the_transac
     assert stored(db) == ["first", "good-1", "good-2"]
 
 
+@pytest.mark.parametrize(
+    "work", [store("bad", refuse), lambda session: Conflict("this one")], ids=["raised", "returned"]
+)
+def test_the_error_of_a_write_is_raised_and_not_its_result(db: Database, work: Work) -> None:
+    async def write() -> Any:
+        return await GroupCommit(db).write(work)
+
+    with pytest.raises(Conflict, match="this one"):
+        asyncio.run(write())
+
+
 def test_an_error_of_the_database_is_raised_for_all_that_wait_after_one_try(db: Database) -> None:
     met: list[str] = []
 
