@@ -1,9 +1,14 @@
-"""Repair of bfloat16 in Triton's interpreter.
+"""Repairs of Triton's interpreter: of bfloat16, and of its speed.
 
 The interpreter multiplies the bits of bfloat16 numbers as whole numbers, and rounds towards 0, or wrongly to the
 nearest. Here it multiplies the numbers, and torch rounds to the nearest, as devices do.
+
+It replaces the functions of ``triton.language`` again at each call of a device function, and computes each sum of
+indices twice for an assertion that it then drops. That takes half of its time. Here it replaces the functions once a
+launch for each module that calls them, and computes sums once.
 """
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -30,6 +35,29 @@ else:
 
         monkeypatch.setattr(interpreter.InterpreterBuilder, "create_dot", of_numbers)
         monkeypatch.setattr(interpreter, "_convert_float", to_the_nearest)
+
+    @pytest.fixture(autouse=True)
+    def nothing_done_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+        replace, replaced = interpreter._patch_lang, set[int]()
+
+        def once(function: Any) -> Any:
+            module = id(function.__globals__)
+            if module in replaced:
+                return interpreter._LangPatchScope()
+            replaced.add(module)
+            scope = replace(function)
+            restore = scope.restore
+
+            def end() -> None:  # only a launch restores
+                replaced.clear()
+                restore()
+
+            scope.restore = end
+            return scope
+
+        monkeypatch.setattr(interpreter, "_patch_lang", once)
+        options = dataclasses.replace(interpreter.interpreter_builder.options, sanitize_overflow=False)
+        monkeypatch.setattr(interpreter.interpreter_builder, "options", options)
 
 
 def _number(builder: Any, factor: Any) -> Any:
