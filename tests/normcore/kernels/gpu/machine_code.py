@@ -19,10 +19,10 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import JITFunction, driver
 
-from tests.normcore.kernels.cell_pass import CASES, cell_of, drawn, everything, know_a_population
+from tests.normcore.kernels.cell_pass import CASES, DEFAULTS, cell_of, drawn, everything, know_a_population
 
 OF_A_BLOCK = {80: 163 * 1024, 90: 227 * 1024}  # bytes of shared memory: A100; H100 and H200
-STEPWISE = [(20, 200, case) for case in CASES if not case[2] or case[1] == "recurrent_batch_norm"]
+STEPWISE = [(20, 200, case) for case in CASES if case in DEFAULTS or case[:2] == ("lstm", "recurrent_batch_norm")]
 IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     *[(20, 128, ("lstm", method, {})) for method in ("none", "layer_norm", "rms_norm")],
     (20, 128, ("gru", "layer_norm", {})),
@@ -33,7 +33,7 @@ IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
 SMALL = [
     (20, 16, (cell, method, options))
     for cell, method, options in CASES
-    if not options or (cell == "lstm" and method != "recurrent_batch_norm")
+    if (cell, method, options) in DEFAULTS or (cell == "lstm" and method != "recurrent_batch_norm")
 ]  # options are constants of a kernel, and are compiled alike in every cell
 LARGE: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     *[(64, 64, ("lstm", method, {})) for method in ("layer_norm", "recurrent_batch_norm")],  # the most shared memory
