@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, or_
+from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from normcore.footprint import Footprint, excess
@@ -14,10 +14,8 @@ from normcore.spec import ExperimentSpec, SpecError
 from service import wording
 from service.errors import Invalid
 from service.experiments import fused_kernels
-from service.experiments.tables import Run
-from service.experiments.turns import Line, select_takers
+from service.experiments.turns import Line, build_fit_condition, find_most
 from service.fleet import registration
-from service.fleet.registration import Registered
 
 NO_MACHINE_HAS = 16 << 40  # bytes; the limit while no worker says how much memory it has
 _ROOMS = "normbench rooms"  # key in a session's own data
@@ -105,20 +103,9 @@ def build_fit_conditions(
     of the line gives more. None if the worker may take all runs of the line.
     """
     workers = registration.list_registered(session)
-    own = next((worker for worker in workers if worker.id == worker_id), None)
-    others = [worker for worker in workers if worker.id != worker_id]
-    return {line: None if own is None else _build_fit_condition(own, others, line) for line in lines}
+    own = next((worker.most_tensors for worker in workers if worker.id == worker_id), None)
+    return {line: None if own is None else _build_fit_condition(own, find_most(workers, line)) for line in lines}
 
 
-def _build_fit_condition(own: Registered, others: Iterable[Registered], line: Line) -> ColumnElement[bool] | None:
-    if own.memory_bytes is None:
-        return None
-    most = max((_most_tensors(worker) for worker in select_takers(others, line)), default=0)
-    if most <= _most_tensors(own):
-        return None
-    fits = or_(Run.memory_bytes.is_(None), Run.memory_bytes <= _most_tensors(own))
-    return fits if most == math.inf else or_(fits, Run.memory_bytes > most)
-
-
-def _most_tensors(worker: Registered) -> float:
-    return math.inf if worker.most_tensors is None else worker.most_tensors
+def _build_fit_condition(own: int, largest: int | None) -> ColumnElement[bool] | None:
+    return None if own == largest else build_fit_condition(own, largest)

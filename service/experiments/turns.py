@@ -16,6 +16,7 @@ delay no other experiment.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -112,6 +113,20 @@ def _front(line: Line, fits: ColumnElement[bool] | None) -> Select[str]:
     return select(Run.id).where(*ready).order_by(*ORDER).limit(1)
 
 
+def build_fit_condition(
+    size: int | ColumnElement[int], largest: int | ColumnElement[int] | None
+) -> ColumnElement[bool]:
+    """Condition that a worker takes a run of a line: the worker gives the run enough memory, or no worker of the line
+    does.
+
+    Args:
+        size: bytes that the worker gives the tensors of a run.
+        largest: the most bytes that a worker of the line gives; None if that is not known.
+    """
+    fits = or_(Run.memory_bytes.is_(None), Run.memory_bytes <= size)
+    return fits if largest is None else or_(fits, Run.memory_bytes > largest)
+
+
 class Taker(NamedTuple):
     """Kind of worker that can take a new run, and what its workers give the tensors of a run.
 
@@ -167,12 +182,12 @@ def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tupl
         sizes = {worker.most_tensors for worker in alike}
         known = sorted(size for size in sizes if size is not None and size >= (memory_bytes or 0))
         if known or None in sizes:
-            most = tuple(_find_most(workers, taken) for taken in TAKEN_BY[kind])
+            most = tuple(find_most(workers, taken) for taken in TAKEN_BY[kind])
             takers.append(Taker(kind, (*_pick_sizes(known), *([None] if None in sizes else [])), most))
     return tuple(takers) or tuple(Taker(kind, (None,), (None,) * len(TAKEN_BY[kind])) for kind in kinds)
 
 
-def _find_most(workers: Iterable[registration.Registered], line: Line) -> int | None:
+def find_most(workers: Iterable[registration.Registered], line: Line) -> int | None:
     """Find the most bytes that a worker of a line gives the tensors of a run; None if a number is not known."""
     sizes = [worker.most_tensors for worker in select_takers(workers, line)]
     return None if None in sizes else max((size for size in sizes if size is not None), default=None)
@@ -222,8 +237,7 @@ def _select_front(
     for line, largest in zip(TAKEN_BY[kind], most, strict=True):
         ready = [*line.ready, Run.priority == bindparam("priority"), Run.turn > AT_ONCE]
         if size is not None:
-            fits = [Run.memory_bytes.is_(None), Run.memory_bytes <= size]
-            ready.append(or_(*fits) if largest is None else or_(*fits, Run.memory_bytes > largest))
+            ready.append(build_fit_condition(size, largest))
         front = select(Run.turn).where(*ready).order_by(Run.turn).limit(1).subquery()
         of_lines.append(select(front.c.turn))
     return select(func.min(union_all(*of_lines).subquery().c.turn)).scalar_subquery()
@@ -267,13 +281,24 @@ def turn_behind_its_own(session: Session, run: Run) -> int:
 def queue_position(session: Session, line: Line, priority: int, memory_bytes: int | None) -> int:
     """Place that the first run of a new experiment would have in the queue; 1 is claimed next.
 
-    Each kind of worker has its own order of the runs that it takes. The smallest place over these kinds counts.
+    Each kind of worker has its own order of the runs that it takes, and a smaller worker takes fewer runs. So the place
+    in the order of the smallest worker that can take the new run counts, and the smallest place over the kinds.
     """
     takers = _find_takers(session, line, memory_bytes)
     own = (-priority, _turn_behind(session, takers, priority))
     ahead = tuple_(-Run.priority, Run.turn) <= tuple_(*own)
-    lines = sorted({taken for taker in takers for taken in TAKEN_BY[taker.kind]})
-    counts = [select(func.count()).select_from(Run).where(*of.ready, ahead).scalar_subquery() for of in lines]
-    before = dict(zip(lines, session.execute(select(*counts)).one(), strict=True))
-    places: list[int] = [1 + sum(before[taken] for taken in TAKEN_BY[taker.kind]) for taker in takers]
+    parts = [
+        [(taken, taker.sizes[0], largest) for taken, largest in zip(TAKEN_BY[taker.kind], taker.most, strict=True)]
+        for taker in takers
+    ]
+    counted = list(dict.fromkeys(chain.from_iterable(parts)))  # kinds have lines in common
+    counts = [_count_runs(taken, ahead, size, largest) for taken, size, largest in counted]
+    before = dict(zip(counted, session.execute(select(*counts)).one(), strict=True))
+    places: list[int] = [1 + sum(before[part] for part in of_taker) for of_taker in parts]
     return min(places)
+
+
+def _count_runs(line: Line, ahead: ColumnElement[bool], size: int | None, largest: int | None) -> ScalarSelect[int]:
+    """Build a query for the number of runs of a line that are ahead, and that a worker of this size can take."""
+    fits = () if size is None else (build_fit_condition(size, largest),)
+    return select(func.count()).select_from(Run).where(*line.ready, ahead, *fits).scalar_subquery()

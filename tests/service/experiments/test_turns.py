@@ -46,9 +46,9 @@ def pauses_are_over(db: Database) -> None:
         lifecycle.end_pauses(session)
 
 
-def position(db: Database, queue: str = "auto", priority: int = 5) -> int:
+def position(db: Database, queue: str = "auto", priority: int = 5, memory: int | None = None) -> int:
     with db.snapshot() as session:
-        return turns.queue_position(session, turns.Line(queue, needs_fused=False), priority, None)
+        return turns.queue_position(session, turns.Line(queue, needs_fused=False), priority, memory)
 
 
 def test_a_thousand_queued_runs_delay_another_experiment_by_one_run(db: Database) -> None:
@@ -344,6 +344,23 @@ def test_a_run_that_is_larger_than_every_worker_is_overtaken_once(db: Database, 
     claimed_first = claims(db, "wrk_0", 1)
     newcomers.append(needing(db, 1 * GB, 1))
     assert claimed_first + claims(db, "wrk_0", 1) in ([too_large, newcomers[0]], [newcomers[0], too_large])
+
+
+def test_the_predicted_place_is_in_the_order_of_the_smallest_worker_that_takes_the_run(db: Database) -> None:
+    """A run that is larger than every worker is in all orders."""
+    join(db, "wrk_small", 1 * GB)
+    join(db, "wrk_large", 10 * GB)
+    for memory, seeds in ((10 * GB, 5), (1 * GB, 3), (50 * GB, 1)):
+        needing(db, memory, seeds, priority=6)
+    assert [position(db, memory=memory) for memory in (None, 1 * GB, 10 * GB)] == [5, 5, 10]
+    newcomer = needing(db, 1 * GB, 1)
+    assert claims(db, "wrk_small", 5)[-1] == newcomer
+
+
+def test_the_predicted_place_counts_all_runs_if_a_worker_reports_no_memory(db: Database) -> None:
+    join(db, "wrk_1", None)
+    needing(db, 10 * GB, 5)
+    assert position(db, priority=4, memory=1 * GB) == 6
 
 
 def test_of_many_amounts_of_memory_the_smallest_and_the_largest_count() -> None:
