@@ -176,11 +176,13 @@ def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tupl
     if _WORKERS not in session.info:  # a transaction that stores many experiments reads the workers once
         session.info[_WORKERS] = registration.list_registered(session)
     workers = session.info[_WORKERS]
+    largest = find_most(workers, line)
+    all_take_it = memory_bytes is None or (largest is not None and memory_bytes > largest)
     takers = []
     for kind in kinds:
         alike = [w for w in workers if Kind(w.kind, fused=w.fused is True) == kind]
         sizes = {worker.most_tensors for worker in alike}
-        known = sorted(size for size in sizes if size is not None and size >= (memory_bytes or 0))
+        known = sorted(size for size in sizes if size is not None and (all_take_it or size >= memory_bytes))
         if known or None in sizes:
             most = tuple(find_most(workers, taken) for taken in TAKEN_BY[kind])
             takers.append(Taker(kind, (*_pick_sizes(known), *([None] if None in sizes else [])), most))

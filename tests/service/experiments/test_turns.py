@@ -346,13 +346,26 @@ def test_a_run_that_is_larger_than_every_worker_is_overtaken_once(db: Database, 
     assert claimed_first + claims(db, "wrk_0", 1) in ([too_large, newcomers[0]], [newcomers[0], too_large])
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_retried_run_that_is_larger_than_every_worker_does_not_overtake(db: Database, device: str) -> None:
+    """Its worker has left. The small worker takes such runs, and is far ahead in the turns."""
+    join(db, "wrk_small", 1 * GB, device)
+    join(db, "wrk_large", 10 * GB, device)
+    first = needing(db, 1 * GB, 12, device=device)
+    needing(db, 10 * GB, 12, device=device)
+    queues = ("auto", device)
+    assert claims(db, "wrk_small", 8, queues) == [first] * 8
+    too_large = needing(db, 50 * GB, 4, device=device)
+    assert claims(db, "wrk_small", 4, queues) == [first, too_large, first, too_large]
+
+
 def test_the_predicted_place_is_in_the_order_of_the_smallest_worker_that_takes_the_run(db: Database) -> None:
     """A run that is larger than every worker is in all orders."""
     join(db, "wrk_small", 1 * GB)
     join(db, "wrk_large", 10 * GB)
     for memory, seeds in ((10 * GB, 5), (1 * GB, 3), (50 * GB, 1)):
         needing(db, memory, seeds, priority=6)
-    assert [position(db, memory=memory) for memory in (None, 1 * GB, 10 * GB)] == [5, 5, 10]
+    assert [position(db, memory=memory) for memory in (None, 1 * GB, 10 * GB, 50 * GB)] == [5, 5, 10, 5]
     newcomer = needing(db, 1 * GB, 1)
     assert claims(db, "wrk_small", 5)[-1] == newcomer
 
