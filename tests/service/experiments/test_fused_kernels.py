@@ -201,6 +201,7 @@ def test_newcomers_queue_behind_all_waiting_runs_while_no_worker_is_live(db: Dat
         ([("cpu", False), ("cpu", True)], [("cpu", "fused", 3)], "auto", 1),
         ([("cpu", True)], [("cpu", "auto", 3), ("cpu", "fused", 3)], "fused", 3),
         ([("cpu", None)], [("cpu", "auto", 3), ("cpu", "fused", 3)], "fused", 3),  # used once it has compiled
+        ([("cpu", None)], [("cpu", "fused", 3)], "auto", 1),
     ],
 )
 def test_the_place_in_the_queue_counts_only_runs_that_live_workers_take(

@@ -315,7 +315,10 @@ def test_a_newcomer_waits_for_a_larger_worker_if_the_smallest_that_can_take_it_h
     assert claims(db, "wrk_large", 4) == [first, newcomer, first, newcomer]
 
 
-def test_runs_of_one_sweep_with_other_memory_wait_for_the_workers_that_can_take_them(db: Database) -> None:
+@pytest.mark.parametrize("small", [1 * GB, None], ids=["1 GB", "not known"])
+def test_runs_of_one_sweep_with_other_memory_wait_for_the_workers_that_can_take_them(
+    db: Database, small: int | None
+) -> None:
     join(db, "wrk_small", 1 * GB)
     join(db, "wrk_large", 100 * GB)
     first = needing(db, 1 * GB, 12)
@@ -323,9 +326,9 @@ def test_runs_of_one_sweep_with_other_memory_wait_for_the_workers_that_can_take_
     assert claims(db, "wrk_small", 8) == [first] * 8
     line = turns.Line("auto", needs_fused=False)
     with db.snapshot() as session:
-        alone = [turns.next_turn(session, line, 5, memory) for memory in (10 * GB, 1 * GB)]
+        alone = [turns.next_turn(session, line, 5, memory) for memory in (10 * GB, small)]
         together = turns.Turns(session, 5)
-        assert [together.next(line, memory) for memory in (10 * GB, 1 * GB, 10 * GB)] == [
+        assert [together.next(line, memory) for memory in (10 * GB, small, 10 * GB)] == [
             *alone,
             alone[1] + turns.ROUND,
         ]
