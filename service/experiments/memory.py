@@ -99,13 +99,9 @@ def _refusal(spec: ExperimentSpec, needed: Footprint, room: Room) -> SpecError:
 def build_fit_conditions(
     session: Session, worker_id: str, lines: Iterable[Line]
 ) -> dict[Line, ColumnElement[bool] | None]:
-    """Condition for each line that a worker may take a run: this worker gives the run enough memory, or no other worker
-    of the line gives more. None if the worker may take all runs of the line.
+    """Condition for each line that a worker may take a run: this worker gives the run enough memory, or no worker of
+    the line does. None if this worker does not say how much memory it gives, so that it may take all runs.
     """
     workers = registration.list_registered(session)
     own = next((worker.most_tensors for worker in workers if worker.id == worker_id), None)
-    return {line: None if own is None else _build_fit_condition(own, find_most(workers, line)) for line in lines}
-
-
-def _build_fit_condition(own: int, largest: int | None) -> ColumnElement[bool] | None:
-    return None if own == largest else build_fit_condition(own, largest)
+    return {line: None if own is None else build_fit_condition(own, find_most(workers, line)) for line in lines}

@@ -41,7 +41,7 @@ SERVED_TOGETHER = {"cpu": ("auto", "cpu"), "cuda": ("auto", "cuda")}  # the queu
 ROUND = 2
 AT_ONCE = -1  # turn of a run that was given back
 MAX_SIZES = 8  # of workers' memory that a turn depends on, for each kind of worker
-_WORKERS = "normbench workers"  # key in a session's own data
+_WORKERS, _TURNS = "normbench workers", "normbench turns"  # keys in a session's own data
 ORDER = (Run.priority.desc(), Run.turn, Run.id)
 QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), Run.not_before.is_(None))
@@ -151,7 +151,17 @@ def next_turn(session: Session, line: Line, priority: int, memory_bytes: int | N
     return _turn_behind(session, _find_takers(session, line, memory_bytes), priority)
 
 
-def _turn_behind(session: Session, takers: Sequence[Taker], priority: int) -> int:
+def _turn_behind(session: Session, takers: tuple[Taker, ...], priority: int) -> int:
+    """Find the turn half a round after the run that is next for the takers. A transaction looks for this run once: what
+    it stores comes behind it.
+    """
+    known: dict[tuple[tuple[Taker, ...], int], int] = session.info.setdefault(_TURNS, {})
+    if (takers, priority) not in known:
+        known[takers, priority] = _read_turn_behind(session, takers, priority)
+    return known[takers, priority]
+
+
+def _read_turn_behind(session: Session, takers: tuple[Taker, ...], priority: int) -> int:
     query = _select_fronts(tuple((taker.kind, *map(_are_known, (taker.sizes, taker.most))) for taker in takers))
     bytes_of = {
         _bind_name(what, k, n): size
@@ -253,7 +263,6 @@ class Turns:
     def __init__(self, session: Session, priority: int) -> None:
         self._session, self._priority = session, priority
         self._next: dict[Line, int] = {}
-        self._first: dict[tuple[Taker, ...], int] = {}
         self._takers: dict[tuple[Line, int | None], tuple[Taker, ...]] = {}
 
     def next(self, line: Line, memory_bytes: int | None) -> int:
@@ -263,9 +272,7 @@ class Turns:
         takers = self._takers.get((line, memory_bytes))
         if takers is None:
             takers = self._takers[line, memory_bytes] = _find_takers(self._session, line, memory_bytes)
-        if takers not in self._first:
-            self._first[takers] = _turn_behind(self._session, takers, self._priority)
-        turn = max(self._first[takers], self._next.get(line, 0))
+        turn = max(_turn_behind(self._session, takers, self._priority), self._next.get(line, 0))
         self._next[line] = turn + ROUND
         return turn
 

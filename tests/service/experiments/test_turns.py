@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import event, text, update
 from sqlalchemy.orm import Session
 
 from normcore.footprint import compute_needed_bytes
@@ -397,6 +397,18 @@ def test_a_turn_looks_at_few_runs_unless_a_worker_is_too_small_for_them(
     needing(db, 10 * GB, 1000)
     needing(db, 10 * GB, 1000)
     assert work_of_a_turn(db) <= most * queued
+
+
+def test_experiments_that_are_stored_together_look_at_the_queue_once(db: Database) -> None:
+    join(db, "wrk_1", 1 * GB)
+    join(db, "wrk_2", None)
+    statements = list[str]()
+    event.listen(db.engine, "before_cursor_execute", lambda _, __, statement, *___: statements.append(statement))
+    with db.snapshot() as session:
+        line = turns.Line("auto", needs_fused=False)
+        found = [turns.next_turn(session, line, priority, 1) for priority in (5, 5, 6)]
+    assert found == [0, 0, 0]
+    assert sum("turn" in statement for statement in statements) == 2, "once for each priority"
 
 
 def work_of_a_turn(db: Database) -> float:
