@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from normcore.spec import resolve
 from service.db import Database
-from service.experiments import lifecycle, submission
+from service.experiments import api, lifecycle, submission
 from service.experiments.tables import Experiment
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
@@ -108,6 +108,19 @@ def test_an_accepted_spec_for_fused_kernels_waits_for_a_worker_that_has_them(cli
     again = client.post("/v1/experiments", json=written(**FUSED), headers=key)
     assert (again.status_code, again.json()) == (200, first.json())
     assert claim(db, fused=True) == first.json()["runs"][0]["id"]
+
+
+def test_a_request_that_comes_second_is_not_refused_if_the_workers_have_left_meanwhile(
+    client: TestClient, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has looked for an earlier experiment before the first request was stored."""
+    join(db, "wrk_0", True)
+    key = {"Idempotency-Key": "once"}
+    first = client.post("/v1/experiments", json=written(**FUSED), headers=key)
+    silence(db, "wrk_0")
+    monkeypatch.setattr(api, "_find_earlier", lambda *_: None)
+    again = client.post("/v1/experiments", json=written(**FUSED), headers=key)
+    assert (again.status_code, again.json()) == (200, first.json())
 
 
 def test_only_a_worker_with_fused_kernels_claims_runs_that_need_them(db: Database) -> None:

@@ -146,6 +146,28 @@ def test_a_run_that_needs_fused_kernels_is_compared_with_workers_that_have_them(
     assert refused["type"] == "memory"
 
 
+def test_a_worker_that_still_compiles_its_fused_kernels_is_compared_too(client: TestClient, db: Database) -> None:
+    with db.transaction() as session:
+        registration.heartbeat(session, WorkerIdentity("wrk_1", "host", 1, "cpu", ("auto", "cpu"), memory=1 * GB))
+    (refused,) = refusals(client, training={"kernel": "fused"}, **LARGE)
+    assert refused["type"] == "memory"
+
+
+def test_a_worker_that_reports_no_memory_counts_as_the_largest(client: TestClient, db: Database) -> None:
+    join(db, "wrk_1", 64 * GB)
+    join(db, "wrk_2", None)
+    answer = client.post("/v1/experiments", params={"dry_run": True}, json=written()).json()
+    assert answer["worker_memory_bytes"] is None
+
+
+@pytest.mark.parametrize(("device", "kind"), [("auto", "cpu"), ("cpu", "cpu"), ("cuda", "cuda")])
+def test_without_workers_the_memory_is_that_of_the_device_that_the_spec_names(
+    client: TestClient, device: str, kind: str
+) -> None:
+    answer = client.post("/v1/experiments", params={"dry_run": True}, json=written(device=device)).json()
+    assert answer["memory_bytes"] == needs(kind)
+
+
 def test_each_queue_has_its_own_workers_in_one_session(db: Database) -> None:
     """Submissions of one transaction may ask for different devices."""
     join(db, "wrk_1", 1 * GB, "cpu")

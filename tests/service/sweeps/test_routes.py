@@ -121,6 +121,12 @@ def test_the_same_key_and_body_finds_the_same_sweep(client: TestClient) -> None:
     assert len(client.get("/v1/sweeps").json()["items"]) == 1
 
 
+def test_a_dry_run_with_the_key_of_a_sweep_is_planned(client: TestClient) -> None:
+    post(client, posted(), "k")
+    answer = post(client, posted(), "k", dry_run=True)
+    assert (answer.status_code, "queue_position" in answer.json()) == (200, True)
+
+
 def test_the_same_key_finds_the_sweep_after_its_data_is_gone(client: TestClient, settings: Settings) -> None:
     text = settings.datasets_dir / "own/corpus.txt"
     text.parent.mkdir(parents=True)

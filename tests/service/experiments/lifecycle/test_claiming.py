@@ -2,11 +2,14 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import update
 
 from service.db import Database
 from service.experiments import lifecycle
+from service.experiments.tables import Run
 from tests.service.experiments.lifecycle.verbs import claim_one, database_time, lost
 from tests.service.sample_runs import ALL_QUEUES, begun, claimed, run_of, submitted
 
@@ -80,3 +83,16 @@ def test_a_claim_says_which_checkpoints_still_fit(db: Database) -> None:
     assert (third.started_attempt, third.resumed_from) == (2, 30)
     lost(db, third.lease)
     assert (claimed(db).started_attempt, third.lease.attempt) == (2, 3), "the third never began"
+
+
+def test_a_run_that_is_claimed_again_keeps_its_start_and_is_in_no_phase(db: Database) -> None:
+    submitted(db)
+    lease = claimed(db).lease
+    begun(db, lease)
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    with db.transaction() as session:
+        session.execute(update(Run).values(started_at=long_ago, phase="evaluating"))
+    lost(db, lease)
+    claimed(db)
+    run = run_of(db, lease.run_id)
+    assert (run.started_at, run.phase) == (long_ago, None)
