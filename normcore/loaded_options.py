@@ -9,10 +9,16 @@ import os
 import site
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from sysconfig import get_paths
 from typing import Any, NamedTuple
+
+from pydantic.json_schema import GenerateJsonSchema
 
 from normcore.own_code import PROJECT, REGISTRIES, list_option_classes, own_parts
 from normcore.source_files import State, digest_of, digest_of_content, state_of
@@ -26,8 +32,11 @@ INSTALLED = tuple(
 )
 """Folders of installed packages, of this environment, the user and the system."""
 IMPORT_SECONDS = 30.0  # for a fresh process that imports the options
-DESCRIBE = "import sys; from normcore.loaded_options import describe; print(describe(*sys.argv[1:]))"
-"""Program of the fresh process; its arguments are the part of a spec and the tag."""
+AGAIN_SECONDS = 60.0  # until options that differ, or that could not be imported, are compared again
+SAME = 86  # status of a fresh process whose options are the same; an import that ends the process has another
+COMPARE = "import os, sys; from normcore.loaded_options import compare; os._exit(compare(*sys.argv[1:]))"
+"""Program of the fresh process; its arguments are those of ``compare``. The status tells the result, because an import
+may print, and may leave processes that hold the output."""
 
 Looked = dict[str, State | None]
 """States of files, by path. The state is None if the file does not exist."""
@@ -40,6 +49,18 @@ class _File(NamedTuple):
     path: str
     state: State
     content: bytes
+
+
+class _Comparison(NamedTuple):
+    """Result of a comparison of options with their files, which had these states then."""
+
+    states: list[State | None]
+    is_same: bool
+    moment: float
+
+    def is_due(self) -> bool:
+        """Tell if the options must be compared again. An import can fail for a reason that passes by itself."""
+        return not self.is_same and time.monotonic() - self.moment >= AGAIN_SECONDS
 
 
 class LoadedOptions:
@@ -58,7 +79,8 @@ class LoadedOptions:
         tops = {_top(kind.__module__) for kind in kinds}
         self._of_users = _files(name for name in sorted(sys.modules) if _is_of_a_user(name, tops))
         self._digests: dict[str, str] = {}  # of the files whose state has changed
-        self._compared: dict[type[Part], tuple[list[State | None], bool]] = {}
+        self._compared: dict[type[Part], _Comparison] = {}
+        self._lock = threading.Lock()  # so that many submissions at once start one process
 
     def compare_plug_ins(self, spec: ExperimentSpec) -> None:
         """Compare the plug-ins that a spec names with their files. If these were edited, this starts a process. The
@@ -101,13 +123,21 @@ class LoadedOptions:
 
     def _are_the_same(self, part: str, tag: str, kind: type[Part], looked: Looked) -> bool:
         """Compare the loaded options with those that a fresh process imports now. This takes a second after an edit;
-        the result is kept until the next edit."""
-        states = [_look_at(file, looked) for file in self._of_users]
-        known = self._compared.get(kind)
-        if known is None or known[0] != states:
-            known = states, _described_afresh(part, tag) == _fields_of(kind)
-            self._compared[kind] = known
-        return known[1]
+        the result is kept until the next edit, or for a while if the options differ."""
+        with self._lock:
+            states = [_look_at(file, looked) for file in self._of_users]
+            known = self._compared.get(kind)
+            if known is None or known.states != states or known.is_due():
+                self._remove_compiled(states)
+                is_same = _is_unchanged(part, tag, _describe(kind))
+                known = self._compared[kind] = _Comparison(states, is_same, time.monotonic())
+            return known.is_same
+
+    def _remove_compiled(self, states: Iterable[State | None]) -> None:
+        for file, now in zip(self._of_users, states, strict=True):
+            if now != file.state:  # Python misses an edit within a second that keeps the size
+                with suppress(OSError, NotImplementedError):
+                    Path(cache_from_source(file.path)).unlink(missing_ok=True)
 
 
 def _look_at(file: _File, looked: Looked) -> State | None:
@@ -116,30 +146,56 @@ def _look_at(file: _File, looked: Looked) -> State | None:
     return looked[file.path]
 
 
-def describe(part: str, tag: str) -> str:
-    """Compute a digest of the fields and defaults of the options that this process imports for a part of a spec."""
+def compare(part: str, tag: str, described: str) -> int:
+    """Compare options with those that this process imports for a part of a spec. ``SAME`` if they are the same."""
     registry = next(registry for registry in REGISTRIES[part] if tag in registry)
-    return _fields_of(registry[tag])
+    return SAME if _describe(registry[tag]) == described else 0
 
 
-def _fields_of(kind: type[Part]) -> str:
-    fields = kind.model_fields.items()
-    defaults = {name: repr(field.get_default(call_default_factory=True, validated_data={})) for name, field in fields}
-    return digest([json.dumps(kind.model_json_schema(), sort_keys=True), defaults])
+class _JsonSchema(GenerateJsonSchema):
+    def encode_default(self, dft: Any) -> Any:
+        return _without_order(dft)
 
 
-def _described_afresh(part: str, tag: str) -> str | None:
-    """Run ``describe`` in a fresh process; None if it fails, for example because the edit has a mistake."""
+def _describe(kind: type[Part]) -> str:
+    """Compute a digest of the fields and defaults of a class of options. It is the same in each process."""
+    defaults: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        try:
+            defaults[name] = field.get_default(call_default_factory=True, validated_data=defaults)
+        except Exception as error:  # a function of the user, which may want fields that have no default
+            defaults[name] = type(error).__name__
+    return digest([json.dumps(kind.model_json_schema(schema_generator=_JsonSchema)), _without_order(defaults)])
+
+
+def _without_order(value: Any) -> Any:
+    """Describe a default. The order of a set differs between processes, so the items are sorted."""
+    if isinstance(value, Mapping):
+        return {repr(key): _without_order(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(_without_order, value)]
+    if isinstance(value, set | frozenset):
+        return [type(value).__name__, *sorted(map(repr, value))]
+    return repr(value)
+
+
+def _is_unchanged(part: str, tag: str, described: str) -> bool:
+    """Run ``compare`` in a fresh process. False if it fails, for example because the edit has a mistake."""
     path = os.pathsep.join(folder for folder in sys.path if folder)
-    command = [sys.executable, "-P", "-c", DESCRIBE, part, tag]
+    command = [sys.executable, "-P", "-c", COMPARE, part, tag, described]
+    nowhere = subprocess.DEVNULL
     try:
         done = subprocess.run(
-            command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=IMPORT_SECONDS
+            command,
+            env={**os.environ, "PYTHONPATH": path},
+            stdin=nowhere,
+            stdout=nowhere,
+            stderr=nowhere,
+            timeout=IMPORT_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    printed = done.stdout.split()
-    return printed[-1] if printed else None
+        return False
+    return done.returncode == SAME
 
 
 def _modules_of_bases(kind: type[Part]) -> list[str]:

@@ -2,10 +2,14 @@
 
 import importlib
 import os
+import py_compile
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +43,7 @@ def plugged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     that names the method. ``{package}`` in the files stands for the package."""
     added = []
 
-    def load(package: str, files: Mapping[str, str]) -> ExperimentSpec:
+    def load(package: str, files: Mapping[str, str], **given: int) -> ExperimentSpec:
         for name, text in {"__init__.py": "", "layers.py": "", **files}.items():
             file = tmp_path / package / name
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +56,7 @@ def plugged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
         added.append(package)
         own = importlib.import_module(f"{package}.spec").Own
         monkeypatch.setitem(METHODS._all, "own_norm", own)
-        return resolve(OF_OWN).model_copy(update={"norm": own()})
+        return resolve(OF_OWN).model_copy(update={"norm": own(**given)})
 
     yield load
     for name in [name for name in sys.modules if name.partition(".")[0] in added]:
@@ -162,12 +166,12 @@ def test_edit_of_what_implements_the_options_is_not_refused(
     monkeypatch.chdir(tmp_path / "here")
     started = list[str]()
 
-    def describe_afresh(part: str, tag: str) -> str | None:
+    def is_unchanged(part: str, tag: str, described: str) -> bool:
         started.append(tag)
-        return original(part, tag)
+        return original(part, tag, described)
 
-    original = loaded_options._described_afresh
-    monkeypatch.setattr(loaded_options, "_described_afresh", describe_afresh)
+    original = loaded_options._is_unchanged
+    monkeypatch.setattr(loaded_options, "_is_unchanged", is_unchanged)
     files = {"spec.py": options("from . import formula\n"), "formula.py": "A = 1\n", "constants.py": FEW}
     spec = plugged_in("own_formula", files)
     loaded = LoadedOptions()
@@ -178,6 +182,102 @@ def test_edit_of_what_implements_the_options_is_not_refused(
         loaded.compare_plug_ins(spec)
         assert loaded.find_edited(spec) == {}
     assert started == ["own_norm"] * 2
+
+
+FACTORY = "from pydantic import Field\n"
+UNCHANGED = {
+    "set": ("", "words: frozenset[str] = frozenset('abcdefgh')"),
+    "dictionary_of_sets": ("", "words: dict[str, set[str]] = {'a': set('abcdefgh')}"),
+    "factory_of_a_set": (FACTORY, "words: set[str] = Field(default_factory=lambda: set('abcdefgh'))"),
+    "factory_with_data": (FACTORY, "more: float = Field(default_factory=lambda data: 2 * data['eps'])"),
+    "factory_with_data_that_a_spec_must_give": (
+        FACTORY,
+        "size: int\n    more: float = Field(default_factory=lambda data: 2.0 * data['size'])",
+    ),
+    "that_prints": ("import atexit\nprint('said')\natexit.register(print, 'at the end')\n", ""),
+    "that_leaves_a_process": ("import subprocess\nsubprocess.Popen(['sleep', '12'])\n", ""),
+}
+
+
+@pytest.mark.parametrize("kind", UNCHANGED)
+def test_equal_options_are_no_edit_in_another_process(
+    kind: str, plugged_in: Callable[..., ExperimentSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loaded_options, "IMPORT_SECONDS", 10.0)
+    package = f"own_unchanged_{kind}"
+    imports, field = UNCHANGED[kind]
+    files = {
+        "spec.py": options(imports + "from . import formula\n", f"eps: float = 1e-5\n    {field}"),
+        "formula.py": "A = 1\n",
+    }
+    spec = plugged_in(package, files, **({"size": 1} if "size:" in field else {}))
+    loaded = LoadedOptions()
+    write(tmp_path / package / "formula.py", "A = 2\n")
+    assert loaded.find_edited(spec) == {}
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["words: frozenset[str] = frozenset(WORDS)", "words: set[str] = Field(default_factory=lambda: set(WORDS))"],
+    ids=["set", "factory"],
+)
+def test_an_edit_of_a_set_is_an_edit(field: str, plugged_in: Callable[..., ExperimentSpec], tmp_path: Path) -> None:
+    package = f"own_words_{len(field)}"
+    imports = FACTORY + "from .constants import WORDS\n"
+    spec = plugged_in(package, {"spec.py": options(imports, field), "constants.py": "WORDS = 'abc'\n"})
+    loaded = LoadedOptions()
+    write(tmp_path / package / "constants.py", "WORDS = 'abd'\n")
+    assert loaded.find_edited(spec) == {"norm": f"{package}/constants.py"}
+
+
+def test_options_that_could_not_be_imported_are_compared_again_after_a_while(
+    plugged_in: Callable[..., ExperimentSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The import waits for a file that is no module, like an import on a machine that is busy."""
+    spec = plugged_in("own_slow", {"spec.py": options("from . import formula\n"), "formula.py": "A = 1\n"})
+    loaded = LoadedOptions()
+    waits = "import pathlib, time\nwhile not pathlib.Path(__file__).with_suffix('.txt').exists(): time.sleep(0.01)\n"
+    write(tmp_path / "own_slow/formula.py", waits)
+    monkeypatch.setattr(loaded_options, "IMPORT_SECONDS", 3.0)
+    assert loaded.find_edited(spec) == {"norm": "own_slow/formula.py"}
+    (tmp_path / "own_slow/formula.txt").touch()
+    assert loaded.find_edited(spec) == {"norm": "own_slow/formula.py"}
+    monkeypatch.setattr(loaded_options, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(loaded_options, "IMPORT_SECONDS", 30.0)
+    assert loaded.find_edited(spec) == {}
+
+
+def test_a_compiled_file_of_the_same_second_and_size_hides_no_edit(
+    plugged_in: Callable[..., ExperimentSpec], tmp_path: Path
+) -> None:
+    files = {"spec.py": options("from .constants import EPS\n", "eps: float = EPS"), "constants.py": FEW}
+    spec = plugged_in("own_second", files)
+    file = tmp_path / "own_second/constants.py"
+    write(file, FEW)
+    py_compile.compile(str(file))
+    loaded, time_ns = LoadedOptions(), file.stat().st_mtime_ns
+    file.write_text(MANY)
+    os.utime(file, ns=(time_ns + 1000, time_ns + 1000))
+    assert loaded.find_edited(spec) == {"norm": "own_second/constants.py"}
+
+
+def test_many_submissions_at_once_start_one_process(
+    plugged_in: Callable[..., ExperimentSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = list[str]()
+
+    def is_unchanged(*arguments: Any) -> bool:
+        started.append("one")
+        time.sleep(0.2)
+        return True
+
+    monkeypatch.setattr(loaded_options, "_is_unchanged", is_unchanged)
+    spec = plugged_in("own_crowd", {"spec.py": options("from . import formula\n"), "formula.py": "A = 1\n"})
+    loaded = LoadedOptions()
+    write(tmp_path / "own_crowd/formula.py", "A = 2\n")
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(loaded.find_edited, [spec] * 4)) == [{}] * 4
+    assert started == ["one"]
 
 
 def test_edit_of_the_file_of_the_options_is_refused_unless_it_is_a_comment(
