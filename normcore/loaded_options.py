@@ -165,7 +165,8 @@ def _describe(kind: type[Part]) -> str:
             defaults[name] = field.get_default(call_default_factory=True, validated_data=defaults)
         except Exception as error:  # a function of the user, which may want fields that have no default
             defaults[name] = type(error).__name__
-    return digest([json.dumps(kind.model_json_schema(schema_generator=_JsonSchema)), _without_order(defaults)])
+    schema = kind.model_json_schema(schema_generator=_JsonSchema)
+    return digest([json.dumps(schema, sort_keys=True), _without_order(defaults)])
 
 
 def _without_order(value: Any) -> Any:

@@ -4,14 +4,17 @@ One file per cell. To add one, write its options in the module of its tag in ``n
 same name in the module of its tag here, and a test; the registry and the contract suite find both by themselves.
 """
 
-from collections.abc import Iterator
-from copy import copy
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy, deepcopy
+from functools import partial
 from typing import Any, Protocol, Self, TypeVar, cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import ParametrizationList
 
 from normcore.norms import Call, Normalization, check_call
+from normcore.norms.normalization import Identity, Shift
 from normcore.spec.cells import CELLS
 from normcore.spec.models.model import Place
 from normcore.spec.models.recurrent import RecurrentModel
@@ -73,8 +76,8 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
 
     Raises:
         CannotRun: the cell's class lacks a method that every cell must have, or has it with other arguments; or its
-            first state is no state; or the cell asks for no norm at one of its places, where every method would do
-            nothing.
+            first state is no state; or the cell asks for no norm at one of its places, or never calls it there, so that
+            a method would do nothing.
     """
     kind = CELLS.implementation(options)
     tag = CELLS.tag_of(options)
@@ -87,16 +90,23 @@ def build(options: RecurrentModel, input_size: int, norm: Normalization) -> Cell
     check_call(tag, kind, "__init__", INIT)
     for name, call in INTERFACE.items():
         check_call(tag, kind, name, call)
-    places, parts = set[Place](), set[nn.Module]()
-    cell = kind(options, input_size, _note_norms(norm, places, parts))
+    made: dict[Place, list[nn.Module]] = {}
+    cell = kind(options, input_size, _note_norms(norm, made))
     check_state(cell, "initial_state", cell.initial_state(1))
-    for place in sorted(options.places - places):
+    for place in sorted(options.places - made.keys()):
         raise CannotRun(
             f"{tag}: {kind.__module__}.{kind.__qualname__} asks for no norm at {place}, where a method would do"
             f' nothing; write self.norm_h = norm.norm(options.hidden_size, "{place}") and call it, or remove {place}'
             f" from places in {tag}'s options"
         )
-    _parametrize(cell, norm, parts, tag)
+    unused = _find_unused_places(cell, input_size, made)
+    if unused:
+        raise CannotRun(
+            f"{tag}: {kind.__module__}.{kind.__qualname__} asks for a norm at {' and '.join(unused)}, and does not call"
+            f" it in two steps, so the method would do nothing there; call it on the summed inputs, or remove"
+            f" {' and '.join(unused)} from places in {tag}'s options"
+        )
+    _parametrize(cell, norm, {part for norms in made.values() for norm_at in norms for part in norm_at.modules()}, tag)
     return cast(Cell[State], cell)
 
 
@@ -124,18 +134,43 @@ def _parametrize(cell: nn.Module, norm: Normalization, norms: set[nn.Module], ta
                 )
 
 
-def _note_norms(norm: Normalization, places: set[Place], parts: set[nn.Module]) -> Normalization:
-    """Copy a normalization, so that the copy notes the norms that a cell asks for: their places, and their modules."""
+def _note_norms(norm: Normalization, made: dict[Place, list[nn.Module]]) -> Normalization:
+    """Copy a normalization, so that the copy notes the norms that a cell asks for, by place."""
 
     def norm_at(hidden_size: int, site: Place, *blocks: tuple[int, ...], **named: Any) -> nn.Module:
         built = norm.norm(hidden_size, site, *blocks, **named)
-        places.add(site)
-        parts.update(built.modules())
+        made.setdefault(site, []).append(built)
         return built
 
     noting = copy(norm)
     object.__setattr__(noting, "norm", norm_at)
     return noting
+
+
+def _find_unused_places(cell: Any, input_size: int, made: Mapping[Place, Sequence[nn.Module]]) -> list[Place]:
+    """Find the places at which two steps of the cell call no norm, though the method has one there. The norms compute
+    nothing in these steps, and the cell's state is restored."""
+    norms = [(place, norm) for place, at in made.items() for norm in at if not isinstance(norm, Identity | Shift)]
+    if not norms:
+        return []
+    called, before = set[Place](), deepcopy(cell.state_dict())
+
+    def note(place: Place, a: Tensor, *_: Any, **__: Any) -> Tensor:
+        called.add(place)
+        return a
+
+    try:
+        for place, norm in norms:
+            norm.forward = partial(note, place)
+        with torch.no_grad(), torch.random.fork_rng(devices=()):
+            state = cell.initial_state(1)
+            for t, term in enumerate(cell.input_term(torch.zeros(2, 1, input_size), 0).unbind(0)):
+                state = cell.step(term, state, t)
+    finally:
+        for _, norm in norms:
+            vars(norm).pop("forward", None)
+        cell.load_state_dict(before)
+    return sorted({place for place, _ in norms} - called)
 
 
 def check_state(cell: Any, function: str, state: Any) -> None:

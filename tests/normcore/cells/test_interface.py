@@ -63,7 +63,7 @@ class Wrong(RecurrentCell):
         self.norm_h = norm.norm(options.hidden_size, "recurrent")
 
     def step(self, term: Tensor, state: HiddenState, t: int) -> HiddenState:
-        return state
+        return HiddenState(self.norm_h(state.h, t))
 
 
 class WithoutSizes(Wrong):
@@ -133,6 +133,55 @@ def test_cell_without_a_norm_at_one_of_its_places_is_refused(method: Method) -> 
         ' self.norm_h = norm.norm(options.hidden_size, "recurrent") and call it, or remove recurrent from places in'
         " gru's options"
     )
+
+
+class WithUnusedNorm(Wrong):
+    """Cell that asks for a norm at its second place, and steps without it."""
+
+    def step(self, term: Tensor, state: HiddenState, t: int) -> HiddenState:
+        return HiddenState(torch.tanh(term + state.h @ self.weight_hh.T))
+
+
+class WithLateNorm(WithUnusedNorm):
+    """Cell that has no use for its norm at the first step, draws random numbers, and counts its steps."""
+
+    steps: Tensor
+
+    def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
+        super().__init__(options, input_size, norm)
+        self.register_buffer("steps", torch.zeros(()))
+
+    def step(self, term: Tensor, state: HiddenState, t: int) -> HiddenState:
+        self.steps += torch.rand(()).ceil()
+        return HiddenState(self.norm_h(state.h, t)) if t else state
+
+
+def test_a_cell_that_never_calls_a_norm_that_it_asks_for_is_refused() -> None:
+    with pytest.raises(CannotRun) as caught:
+        cells.build(cell_at("WithUnusedNorm"), 2, norms.build(LayerNorm()))
+    assert str(caught.value) == (
+        f"gru: {__name__}.WithUnusedNorm asks for a norm at recurrent, and does not call it in two steps, so the method"
+        " would do nothing there; call it on the summed inputs, or remove recurrent from places in gru's options"
+    )
+
+
+@pytest.mark.parametrize("method", [NoNorm(), WeightNorm(), LayerNorm(sites=("input",))])
+def test_a_cell_need_not_call_a_norm_that_changes_nothing(method: Method) -> None:
+    cells.build(cell_at("WithUnusedNorm"), 2, norms.build(method))
+
+
+def test_the_try_of_a_cell_leaves_no_trace() -> None:
+    """The norm computes again afterwards, and the random numbers are those of a cell that was not tried."""
+    torch.manual_seed(0)
+    norm = norms.build(LayerNorm())
+    cell: Any = cells.build(cell_at("WithLateNorm"), 2, norm)
+    following = torch.rand(3)
+    torch.manual_seed(0)
+    WithLateNorm(cell_at("WithLateNorm"), 2, norm)
+    assert torch.equal(torch.rand(3), following)
+    h = torch.tensor([[1.0, 2.0, 6.0]])
+    assert not torch.equal(cell.norm_h(h, 0), h)
+    assert cell.steps == 0
 
 
 class ParametrizedByItself(Wrong):
