@@ -86,9 +86,9 @@ def tags_of(spec: ExperimentSpec) -> dict[str, str]:
 
 
 def find_last_change(spec: ExperimentSpec) -> float:
-    """Find the time of the last change to a source file of the spec's own parts, in seconds since 1970."""
+    """Find the time when a source file of the spec's own parts was last written here, in seconds since 1970."""
     modules = (module for _, registry, part in own_parts(spec) for module in _modules(registry, part))
-    return max((source.state.mtime_ns for module in modules for source in _sources(module)), default=0) / 1e9
+    return max((source.state.ctime_ns for module in modules for source in _sources(module)), default=0) / 1e9
 
 
 def list_option_classes() -> Iterator[tuple[str, Registry[Any], str]]:

@@ -16,10 +16,16 @@ SUFFIXES = frozenset((*PYTHON, *COMPILED))  # a package may have data sets and r
 
 
 class State(NamedTuple):
-    """Time of change and size of a file. They show that a file changed without reading the file."""
+    """Times of change and size of a file. They show that a file changed without reading the file.
+
+    Attributes:
+        mtime_ns: time that the file itself says; a copy may keep it.
+        ctime_ns: time when the file was written on this machine.
+    """
 
     mtime_ns: int
     size: int
+    ctime_ns: int
 
 
 class Source(NamedTuple):
@@ -63,7 +69,7 @@ def state_of(path: str) -> State | None:
         found = os.stat(path)
     except OSError:
         return None
-    return State(found.st_mtime_ns, found.st_size)
+    return State(found.st_mtime_ns, found.st_size, found.st_ctime_ns)
 
 
 def digest_of(path: str, state: State | None = None) -> str | None:

@@ -41,7 +41,7 @@ class LoadedCode:
             path = getattr(module, "__file__", None)
             if path is not None and path not in self._folders and not _is_installed(path):
                 state = self._modules[path] = state_of(path)
-                is_older = state is not None and state.mtime_ns < self._began_ns
+                is_older = state is not None and state.ctime_ns < self._began_ns
                 self._digests[path] = _digest(path) if is_older else None
                 if not is_older:  # it may have been edited after it was imported
                     self._modules[path] = None

@@ -1,7 +1,9 @@
 """Digests of the parts of a spec change with the code of these parts, and with no other code."""
 
+import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 
 import normcore
 from normcore import own_code
-from normcore.own_code import code_of, digests, parts_of, present_code
+from normcore.own_code import code_of, digests, find_last_change, parts_of, present_code
 from normcore.spec import resolve
 from normcore.spec.methods import METHODS
 
@@ -68,6 +70,14 @@ def test_edit_of_the_cell_inside_a_model_changes_the_digest_of_the_model(
     after = digests()["model"]
     assert {before[model], before[cell]}.isdisjoint(after.values())
     assert before["rnn"] == after["rnn"]
+
+
+@pytest.mark.parametrize("year", [1980, 2500])
+def test_last_change_is_when_a_file_was_written_here_whatever_its_time_says(project: Path, year: int) -> None:
+    """Archives and copies bring files with the times of another machine."""
+    began = time.time() - 1
+    os.utime(project / "norms/rms_norm.py", ((year - 1970) * 31_556_952,) * 2)
+    assert began < find_last_change(resolve(SPEC)) < time.time() + 1
 
 
 def test_a_comment_changes_no_digest(project: Path) -> None:
