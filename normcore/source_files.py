@@ -147,16 +147,19 @@ def source_of_module(module: str) -> list[Source]:
 
 
 def sources_of_package(module: str) -> list[Source]:
-    """Find all source files of the outermost package that a module is in. For a module outside packages, find the file
-    of the module."""
-    name = ""
+    """Find all source files of the outermost package that a module is in. For a module in a folder without
+    ``__init__.py``, find all source files below this folder; for a module outside folders, the file of the module."""
+    name, above = "", _Place(None, [])
     for part in module.split("."):
         name = f"{name}.{part}".removeprefix(".")
         place = _place_of(name)
         if place is None:
             return []
-        if place.file is not None:  # a namespace package has no file of its own
-            return _below(name, place.folders) if place.folders else source_of_module(name)
+        if place.file is not None:  # a folder without __init__.py has no file of its own
+            if place.folders:
+                return _below(name, place.folders)
+            return _below(name.rpartition(".")[0], above.folders) if above.folders else source_of_module(name)
+        above = place
     return []
 
 

@@ -123,13 +123,14 @@ def test_a_package_is_all_of_its_source_files_and_is_not_imported(site: Path) ->
     [
         ("alone", ["alone.py"]),
         ("group.member", ["group/member/__init__.py"]),
+        ("group.other", ["group/member/__init__.py", "group/other.py"]),
         ("own.missing", ["own/__init__.py", "own/deep/layers.py"]),
         ("missing", []),
         ("missing.inner", []),
         ("__main__", []),
     ],
 )
-def test_a_module_outside_a_package_is_its_own_file(site: Path, module: str, names: list[str]) -> None:
+def test_a_module_outside_a_package_is_its_own_file_and_one_in_a_folder_the_whole_folder(site: Path, module: str, names: list[str]) -> None:
     assert sorted(source.name for source in sources_of_package(module)) == names
 
 
