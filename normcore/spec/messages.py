@@ -79,6 +79,7 @@ LONGEST_RANGE = 60  # characters of a text that may be a range of numbers
 RANGE = re.compile(r"(\d{1,9})\s*(?:[-–—]|\.\.+|…|to)\s*(\d{1,9})")  # with its last number
 PYTHONS_RANGE = re.compile(r"range\(([^()]*)\)|(\d{0,9}:\d{1,9}(?::\d{1,9})?)")  # without it
 WHOLE = re.compile(r"[0-9]{1,9}")
+THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def _a_number(error: Any, *, whole: bool) -> str:
     """Write the message for a value that is not a number as expected. If possible, the message has the number to write:
     the same number without quotes, or 3 instead of 3.0."""
     given, expected = error["input"], "expected a whole number" if whole else "expected a number"
-    if error["loc"][:1] == ("seeds",) and 0 < len(seeds := _range(given)) <= FEW_SEEDS:
+    if "seeds" in error["loc"] and 0 < len(seeds := _range(given)) <= FEW_SEEDS:
         return f"{expected}, not {quote_value(given)}; write {', '.join(map(str, seeds))}"
     try:
         number = float(given) if isinstance(given, str | float) else math.nan
@@ -166,7 +167,7 @@ def _label(error: Any) -> str:
 
 def _a_list(error: Any) -> str:
     given, loc = error["input"], error["loc"]
-    if loc == ("seeds",):
+    if loc[-1] == "seeds":
         return f"expected a list; {_seeds(loc, given)}"
     if isinstance(given, dict) and given and all(isinstance(value, int | float) for value in given.values()):
         return f"expected a list; write {line(loc, [*given.values()])}"
@@ -209,8 +210,11 @@ def _range(given: Any) -> Sequence[int]:
 
 
 def _list(given: Any) -> Sequence[int]:
-    """Read a list of numbers: ``0, 1, 2`` or ``[0, 1, 2]``. The result is empty if the text has anything else."""
+    """Read a list of numbers: ``0, 1, 2`` or ``[0, 1, 2]``. The result is empty if the text has anything else, or may be
+    one number: ``1,000``."""
     text = given.strip() if isinstance(given, str) else ""
+    if THOUSANDS.fullmatch(text):
+        return []
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]
     return _whole_numbers(text.split(",") if "," in text else text.split())
@@ -283,6 +287,8 @@ def nearest(given: Any, known: Iterable[str]) -> list[str]:
 def same_name(given: str, known: Iterable[str]) -> str | None:
     """Find the known name that differs from ``given`` only in capitals, hyphens or underscores, or for which ``given``
     is another word; None if there is no such name."""
+    if len(given) > LONGEST_NAME:  # the time grows with the length
+        return None
     bare = {_bare(name): name for name in known}
     return bare.get(_bare(given)) or bare.get(_bare(ALSO_CALLED.get(_bare(given), "")))
 

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from normcore.spec.blanks import BLANK
 from normcore.spec.messages import (
+    LONGEST_NAME,
     MAX_SEEDS,
     explain_unknown,
     line,
@@ -20,6 +22,7 @@ from normcore.spec.spelling import CALLED_TAG, CHOICES, Path, as_it_is_spelt, as
 from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, Parts, refusal
 
 USUAL_TASK = "permuted_digits"
+MAX_READ = 100  # fields of an object that are searched for a task; a name takes 0.1 ms
 TAGS = ("method", "name", "cell")
 USUAL_METHOD = "layer_norm"
 OWN_WORDS = ("name", "title", "description", "note", "notes", "comment", "project", "author", "user", "experiment")
@@ -41,7 +44,7 @@ def unknown_field(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -
         tasks: names of all tasks.
     """
     part = parts.get(loc[:-1])
-    if part is None:
+    if part is None or len(str(loc[-1])) > LONGEST_NAME:  # advice could nest a long name into too many levels
         return "unknown field; remove it"
     known = part.model_fields
     return (
@@ -64,8 +67,9 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
         return f"training.max_steps counts updates of batch_size examples each; write {shape}"
     if is_top and name in OTHER_COMMANDS:
         return OTHER_COMMANDS[name]
-    if is_top and name in OWN_WORDS and not (isinstance(value, str) and value in tasks):
-        return f"put words of your own into labels; write {line((*spec, 'labels', name), str(value))}"
+    if is_top and name in OWN_WORDS and not isinstance(value, Mapping) and not (isinstance(value, str) and value in tasks):
+        words = json.dumps(value) if isinstance(value, int | float) else value if isinstance(value, str) else BLANK
+        return f"put words of your own into labels; write {line((*spec, 'labels', name), words)}"
     if name == "seed" and ("seeds" in known or (is_top and spec)):
         return f"did you mean 'seeds'? {_line_of_seed((*spec, 'seeds'), value)}"
     if same_name(name, COUNTS_OF_SEEDS) and ("seeds" in known or (is_top and spec)):
@@ -76,7 +80,8 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
         return f"did you mean '{own}'? {_as_field((*loc[:-1], own), value, parts)}"
     other = elsewhere(name, loc[:-1], parts)
     if other is not None:
-        return f"it belongs in {'.'.join(map(str, other[:-1]))}; {_as_field(other, value, parts)}"
+        place = f"in {'.'.join(map(str, other[:-1]))}" if other[:-1] else "at the top level"
+        return f"it belongs {place}; {_as_field(other, value, parts)}"
     of_another = next(_of_another_choice(loc, value, parts), None)
     return of_another or suggestion(name, known).strip()
 
@@ -130,7 +135,7 @@ def without_space(part: Path, key: str) -> str:
 def elsewhere(name: str, here: Path, parts: Parts) -> Path | None:
     """Find the path of a field of this name in another part of the spec; None if there is no such field."""
     for path, part in parts.items():
-        found = same_name(name, part.model_fields) if path and path != here else None
+        found = same_name(name, part.model_fields) if path != here else None
         if found is not None:
             return (*path, found)
     return None
@@ -143,7 +148,7 @@ def where_the_task_is(written: Mapping[str, Any], tasks: Iterable[str]) -> str:
         return f"put name into task; write {_task(name, tasks)}"
     if isinstance(written.get("spec"), Mapping) and ("grid" in written or "random" in written):
         return "this is a sweep; submit the file with `normbench sweep`"
-    for key, value in written.items():
+    for key, value in islice(written.items(), MAX_READ):
         if isinstance(value, Mapping) and "task" in value:
             return f"move the content of {quote_value(key)} to the top level"
         if isinstance(key, str) and key.startswith("task:"):
@@ -157,17 +162,17 @@ def where_the_task_is(written: Mapping[str, Any], tasks: Iterable[str]) -> str:
         if nearest(key, ("task",)):
             return f"did you mean 'task' by '{key}'? write {_task(value, tasks)}{_of_several(value)}"
     as_key = _with_name_as_key(written, tasks)
-    return f"write {as_key}" if as_key else f"add {line(('task', 'name'), USUAL_TASK)}"
+    return f"write {as_key}" if as_key else f"add it, as {line(('task', 'name'), USUAL_TASK)}"
 
 
 def where_its_name_is(task: Any, tasks: Iterable[str]) -> str | None:
     """Write advice for a ``task`` without ``name`` in which the name is written in another way; None if it is not."""
     if isinstance(task, str) and task.startswith("name:"):
         return f"put a space after the colon; write {_task(task.partition(':')[2], tasks)}"
-    for key, value in task.items() if isinstance(task, Mapping) else ():
+    for key, value in islice(task.items(), MAX_READ) if isinstance(task, Mapping) else ():
         if isinstance(key, str) and key.startswith("name:"):
             return f"put a space after the colon; write {_task(key.partition(':')[2], tasks)}"
-        if isinstance(key, str) and (same_name(key, ("name",)) or key.lower() in ("type", "kind", "task")):
+        if isinstance(key, str) and key != "name" and (same_name(key, ("name",)) or key.lower() in ("type", "kind", "task")):
             return f"did you mean 'name' by '{key}'? write {_task(value, tasks)}"
     as_key = _with_name_as_key(task, tasks) if isinstance(task, Mapping) else None
     return as_key and f"write {as_key}"
@@ -191,7 +196,7 @@ def _of_several(tasks: Any) -> str:
 
 def _with_name_as_key(fields: Mapping[Any, Any], tasks: Iterable[str]) -> str | None:
     """Write the task whose name is a key: ``permuted_digits: {profile: smoke}``; None if no key is a task's name."""
-    for key, value in fields.items():
+    for key, value in islice(fields.items(), MAX_READ):
         name = same_name(key, tasks) if isinstance(key, str) else None
         if name is not None:
             return line(("task",), {"name": name, **(value if isinstance(value, Mapping) else {})})
@@ -199,8 +204,7 @@ def _with_name_as_key(fields: Mapping[Any, Any], tasks: Iterable[str]) -> str | 
 
 
 def _task(name: Any, tasks: Iterable[str]) -> str:
-    """Write the line that names a task: the task that ``name`` may mean, else an example."""
-    known = list(tasks)
+    """Write the line that names a task: the task that ``name`` means, else a blank."""
     name = name[0] if isinstance(name, list) and name else name
-    meant = name.strip() if isinstance(name, str) else name
-    return line(("task", "name"), meant if meant in known else next(iter(nearest(meant, known)), USUAL_TASK))
+    meant = nearest(name.strip(), tasks) if isinstance(name, str) else []
+    return line(("task", "name"), meant[0] if len(meant) == 1 else BLANK)

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError, create_model
 
+from normcore.spec.blanks import BLANK
 from normcore.spec.experiment import HASHED
 from normcore.spec.messages import (
     BOUNDS,
@@ -23,10 +24,10 @@ from normcore.spec.spelling import CHOICES, Path, as_it_is_spelt, as_object, cho
 
 OF_A_SWEEP = ("spec",)  # path of the spec in a sweep
 OBJECTS: Mapping[Path, Mapping[str, Any]] = {
-    ("training",): {"max_steps": 1000},
-    ("training", "schedule"): {"start": 500},
+    ("training",): {"max_steps": BLANK},
+    ("training", "schedule"): {"start": BLANK},
 }
-"""Examples of parts that have no tag."""
+"""Shapes of parts that have no tag."""
 CLIP = ("training", "clip")
 MAX_TRIED = 100  # values of a list for which a line is looked for; a name takes 0.1 ms
 NO_OBJECT = ("object", "model_type")  # pydantic's codes of the error, and the registries'

@@ -22,10 +22,11 @@ def refusal(written: Any) -> str:
 
 
 def lines(message: str) -> Iterator[Any]:
-    """Yield the fields that a message tells to write, with a word for the blank of a label's name."""
+    """Yield the fields that a message tells to write, with a word for the blank of a label's name, and with 7 for the
+    blank of a number."""
     decoder = json.JSONDecoder()
     for found in re.finditer(r'(?:write|as) ("\w+": .*)|(?:quotes: )(".*)', message):
-        text = (found[1] or found[2]).replace("{…: ", '{"team": ')
+        text = (found[1] or found[2]).replace("{…: ", '{"team": ').replace(": …", ": 7")
         name, end = decoder.raw_decode(text)
         value, _ = decoder.raw_decode(text[end:].removeprefix(": "))
         yield {name: value}
@@ -74,11 +75,11 @@ def over(spec: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
         ({"labels": {True: "pilot"}}, {"labels": {"true": "pilot"}}),
         ({"labels": {None: "pilot"}}, {"labels": {"null": "pilot"}}),
         ({"labels": {"team": None}}, {"labels": {"team": "null"}}),
-        ({"training": None}, {"training": {"max_steps": 1000}}),
-        ({"training": ["max_steps", 100]}, {"training": {"max_steps": 1000}}),
+        ({"training": None}, {"training": {"max_steps": 7}}),
+        ({"training": ["max_steps", 100]}, {"training": {"max_steps": 7}}),
         ({"training": [{"max_steps": 100}, {"batch_size": 8}]}, {"training": {"max_steps": 100, "batch_size": 8}}),
-        ({"training": {"schedule": "cosine"}}, {"training": {"schedule": {"start": 500}}}),
-        ({"training": {"schedule": {}}}, {"training": {"schedule": {"start": 500}}}),
+        ({"training": {"schedule": "cosine"}}, {"training": {"schedule": {"start": 7}}}),
+        ({"training": {"schedule": {}}}, {"training": {"schedule": {"start": 7}}}),
         ({"training": {"schedule": "none"}}, {"training": {"schedule": None}}),
         ({"training": {"clip_norm": "none"}}, {"training": {"clip_norm": None}}),
         ({"training": {"clip_norm": False}}, {"training": {"clip_norm": None}}),
@@ -107,12 +108,31 @@ def over(spec: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
         ({"training": {"clip": 1.0}}, {"training": {"clip_norm": 1.0}}),
         ({"training": {"clip": False}}, {"training": {"clip_norm": None}}),
         ({"clip": 1}, {"training": {"clip_norm": 1}}),
+        ({"seeds": "1,000"}, {"seeds": [0, 1, 2]}),
+        ({"training": {"norm": "LayerNorm"}}, LAYER_NORM),
+        ({"training": {"seeds": [3]}}, {"seeds": [3]}),
+        ({"note": True}, {"labels": {"note": "true"}}),
+        ({"note": 1.5}, {"labels": {"note": "1.5"}}),
     ],
 )
 def test_the_line_to_write_is_accepted_and_is_what_was_meant(wrong: dict[str, Any], right: dict[str, Any]) -> None:
     found = list(lines(refusal({**TASK, **wrong})))
     assert found == [right]
     resolve(over(TASK, right))
+
+
+@pytest.mark.parametrize("wrong", [None, 1000, "fast", []])
+def test_part_without_readable_fields_is_answered_with_a_blank(wrong: Any) -> None:
+    assert refusal({**TASK, "training": wrong}).endswith('write "training": {"max_steps": …}')
+
+
+@pytest.mark.parametrize("words", [None, ["a"]])
+def test_own_words_that_are_no_text_are_a_blank(words: Any) -> None:
+    assert refusal({**TASK, "note": words}).endswith('write "labels": {"note": …}')
+
+
+def test_object_of_fields_does_not_become_a_label() -> None:
+    assert "labels" not in refusal({**TASK, "experiment": {"seeds": [1]}}).replace("labels, training", "")
 
 
 def test_gain_of_a_method_is_answered_with_the_field_gain_init() -> None:

@@ -89,7 +89,7 @@ def test_changes_list_all_differences_from_the_profile() -> None:
 DIGITS = {"task": {"name": "permuted_digits"}}
 WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ("permuted_digits", (), 'as {"task": {"name": "permuted_digits"}}'),
-    ({}, ("task",), 'it is required; add "task": {"name": '),
+    ({}, ("task",), 'it is required; add it, as "task": {"name": '),
     ({"task": "char_lm"}, ("task",), 'expected an object, as {"name": "char_lm"}'),
     ({"task": None}, ("task",), 'expected an object, as {"name": '),
     (
