@@ -80,6 +80,7 @@ RANGE = re.compile(r"(\d{1,9})\s*(?:[-–—]|\.\.+|…|to)\s*(\d{1,9})")  # wit
 PYTHONS_RANGE = re.compile(r"range\(([^()]*)\)|(\d{0,9}:\d{1,9}(?::\d{1,9})?)")  # without it
 WHOLE = re.compile(r"[0-9]{1,9}")
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+UNCLEAR = re.compile(r"(?<![\w.,])[-+]?(?:\d+,\d+|\d{1,3}(?:,\d{3})+)(?=[,;]?\s|;|,?$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +211,19 @@ def _range(given: Any) -> Sequence[int]:
 
 
 def _list(given: Any) -> Sequence[int]:
-    """Read a list of numbers: ``0, 1, 2`` or ``[0, 1, 2]``. The result is empty if the text has anything else, or may be
-    one number: ``1,000``."""
+    """Read a list of numbers: ``0, 1, 2`` or ``[0, 1, 2]``. The result is empty if the text has anything else, or may
+    be one number: ``1,000``."""
     text = given.strip() if isinstance(given, str) else ""
     if THOUSANDS.fullmatch(text):
         return []
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]
     return _whole_numbers(text.split(",") if "," in text else text.split())
+
+
+def is_unclear(text: str) -> bool:
+    """Tell if a comma in a text may stand inside a number, as in 1,000 or 0,5."""
+    return UNCLEAR.search(text.strip()) is not None
 
 
 def _whole_numbers(texts: Sequence[str]) -> list[int]:

@@ -67,7 +67,12 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
         return f"training.max_steps counts updates of batch_size examples each; write {shape}"
     if is_top and name in OTHER_COMMANDS:
         return OTHER_COMMANDS[name]
-    if is_top and name in OWN_WORDS and not isinstance(value, Mapping) and not (isinstance(value, str) and value in tasks):
+    if (
+        is_top
+        and name in OWN_WORDS
+        and not isinstance(value, Mapping)
+        and not (isinstance(value, str) and value in tasks)
+    ):
         words = json.dumps(value) if isinstance(value, int | float) else value if isinstance(value, str) else BLANK
         return f"put words of your own into labels; write {line((*spec, 'labels', name), words)}"
     if name == "seed" and ("seeds" in known or (is_top and spec)):
@@ -172,7 +177,11 @@ def where_its_name_is(task: Any, tasks: Iterable[str]) -> str | None:
     for key, value in islice(task.items(), MAX_READ) if isinstance(task, Mapping) else ():
         if isinstance(key, str) and key.startswith("name:"):
             return f"put a space after the colon; write {_task(key.partition(':')[2], tasks)}"
-        if isinstance(key, str) and key != "name" and (same_name(key, ("name",)) or key.lower() in ("type", "kind", "task")):
+        if (
+            isinstance(key, str)
+            and key != "name"
+            and (same_name(key, ("name",)) or key.lower() in ("type", "kind", "task"))
+        ):
             return f"did you mean 'name' by '{key}'? write {_task(value, tasks)}"
     as_key = _with_name_as_key(task, tasks) if isinstance(task, Mapping) else None
     return as_key and f"write {as_key}"

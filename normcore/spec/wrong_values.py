@@ -64,6 +64,20 @@ def refusal(path: Path, value: Any, parts: Parts) -> str | None:
     known = choices(path)
     if known:
         return None if isinstance(value, str) and value in known else _unknown_name(path, value, known, parts)
+    error = _find_error(path, value, parts)
+    if error is None:
+        return None
+    loc = (*path[:-1], *error["loc"])
+    return wrong_value({**error, "loc": loc}, loc, value if loc == path else error["input"], parts)
+
+
+def takes(path: Path, value: Any, parts: Parts) -> bool:
+    """Tell if the field of this path takes a value. Compared with ``refusal``, this takes little time."""
+    known = choices(path)
+    return isinstance(value, str) and value in known if known else _find_error(path, value, parts) is None
+
+
+def _find_error(path: Path, value: Any, parts: Parts) -> Any:
     part, name = parts.get(path[:-1]), str(path[-1])
     is_part = isinstance(value, Mapping) and (path in parts or name in (*CHOICES, "labels"))
     if part is None or name not in part.model_fields or is_part:
@@ -71,9 +85,7 @@ def refusal(path: Path, value: Any, parts: Parts) -> str | None:
     try:
         _alone(part, name).model_validate({name: value})
     except ValidationError as refused:
-        error = refused.errors(include_url=False)[0]
-        loc = (*path[:-1], *error["loc"])
-        return wrong_value({**error, "loc": loc}, loc, value if loc == path else error["input"], parts)
+        return refused.errors(include_url=False)[0]
     return None
 
 

@@ -22,8 +22,9 @@ from service.leaderboards.queries import rows_of
 from service.leaderboards.ranked_board import Row
 from service.queue import Notification
 from service.statistics.anytime import undecided
+from service.sweeps.advice import OF_ALL_CELLS
 from service.sweeps.reuse import find_earlier_runs
-from service.sweeps.spec import MAX_SEEDS, OF_ALL_CELLS
+from service.sweeps.spec import MAX_SEEDS
 from service.sweeps.submission import notification
 from service.sweeps.tables import Sweep, SweepCell
 

@@ -6,30 +6,45 @@ from typing import Any
 
 from normcore.spec import TrainingSpec
 from normcore.spec.blanks import BLANK
-from normcore.spec.messages import choose, line, quote_value
-from normcore.spec.spelling import CHOICES, as_it_is_spelt, choices
+from normcore.spec.experiment import HASHED
+from normcore.spec.messages import choose, line, quote_value, same_name
+from normcore.spec.resolve import TASKS
+from normcore.spec.spelling import CHOICES, as_it_is_spelt, as_object, choices
 from normcore.spec.unknown_fields import EPOCHS, USUAL_TASK
-from normcore.spec.wrong_values import OF_A_SWEEP
+from normcore.spec.wrong_values import OF_A_SWEEP, takes
 from service.sweeps.distribution import Distribution
 from service.sweeps.draft import Draft, mapping
-from service.sweeps.ranges import is_normal, read_distribution, read_values
+from service.sweeps.ranges import is_normal, read_distribution, read_two_numbers, read_values
 
 TAG_OF = {"task": "name", **{part: tag for part, (tag, _) in CHOICES.items()}}  # of parts written as a single name
+MAX_SHOWN = 50  # values that are spelt; a line has no space for more
 MAX_NAMED = 10  # fields of an object that are named; a line has no space for more
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "grid": {"norm.method": ["none", "layer_norm"]},
     "random": {"training.optimizer.lr": {"log_uniform": [BLANK, BLANK]}},
 }
+OF_ALL_CELLS = ("seeds", "device", "priority", "labels")
 UPDATES = "training.max_steps"
 KINDS = ", ".join(Distribution.model_fields)
 
 
 def where_the_spec_is(draft: Draft) -> str:
     """Write advice for a sweep without ``spec``: put the fields of a spec that stand beside ``grid`` below it."""
-    fields = {name: value for name, value in draft.body.items() if name in TrainingSpec.model_fields}
+    found = {name: value for name, value in draft.body.items() if name in TrainingSpec.model_fields}
+    fields = {name: _as_field(draft, name, value) for name, value in found.items()}
     if not fields:
-        return f"add {line(OF_A_SWEEP, {'task': {'name': USUAL_TASK}})}"
+        return f"add it, as {line(OF_A_SWEEP, {'task': {'name': USUAL_TASK}})}"
     return f"put {' and '.join(fields)} below spec; write {line(OF_A_SWEEP, fields)}"
+
+
+def _as_field(draft: Draft, name: str, value: Any) -> Any:
+    """Write the value of a field at the top level of a spec, a single name as the part that it names. A value that the
+    field does not take is a blank."""
+    if takes((name,), value, draft.own_parts):
+        return value
+    if name == "task" and isinstance(value, str) and value in TASKS:
+        return {"name": value}
+    return as_object((name,), value if isinstance(value, list) else [value]) or BLANK
 
 
 def advise_dotted_names(draft: Draft, axis: str, name: str) -> str | None:
@@ -44,14 +59,32 @@ def _name_fields(draft: Draft, axis: str, name: str) -> str | None:
     values = mapping(draft.body[axis]).get(name)
     found = _fields(draft, axis, (name,), values)
     fields = dict(islice(found, MAX_NAMED)) if isinstance(values, Mapping) else {name: values}
-    if list(fields) == [name]:
+    if list(fields) == [name] or (list(fields) == [None] and draft.path_of(name) is None):
         return None
+    if None in fields:
+        return "a field is written with its dotted name, as norm.eps"
     return f"a field is written with its dotted name; write {line((axis,), fields)}"
+
+
+def refuse_name(draft: Draft, axis: str, path: str) -> str | None:
+    """Say why a field cannot stand in the grid, or in the random fields; None if it may stand there."""
+    part, *fields = path.split(".")
+    shared = "seeds" if part == "seed" else same_name(part, OF_ALL_CELLS)
+    if shared is not None:
+        return f"all cells have the same {shared}; write {shared} into the sweep's spec"
+    if path.rpartition(".")[2] in EPOCHS:
+        shape = line((axis, UPDATES), [BLANK] if axis == "grid" else _shape_of(draft, UPDATES))
+        return f"a training lasts for max_steps updates of batch_size examples each; write its updates, as {shape}"
+    if part not in HASHED and draft.path_of(path) in (None, path):
+        return f"this is not a field that a result depends on; {choose(part, HASHED)}, as norm.eps"
+    return None if all(fields) else "a field's name is empty; write it as norm.eps"
 
 
 def advise_values(draft: Draft, name: str, given: Any) -> str:
     """Write advice for a value of the grid that is not a list."""
-    path = draft.path_of(name) or name
+    refused, path = refuse_name(draft, "grid", name), draft.path_of(name)
+    if refused is not None or path is None:
+        return refused or "expected a list of values"
     is_whole = draft.is_whole(path)
     if mapping(given).keys() & Distribution.model_fields.keys() - {"choice"}:
         meant = read_distribution(given, is_whole=is_whole)
@@ -61,20 +94,26 @@ def advise_values(draft: Draft, name: str, given: Any) -> str:
     if values is None:
         return f"expected a list of values, as {line(('grid', path), [BLANK])}"
     path = _add_tag(path, values)
-    return f"expected a list; write {line(('grid', path), _spell(path, values))}"
+    spelt = _spell(draft, path, values)
+    words = "expected a list of values, as" if set(map(str, spelt)) == {BLANK} else "expected a list; write"
+    return f"{words} {line(('grid', path), spelt)}"
 
 
 def advise_distribution(draft: Draft, name: str, given: Any) -> str:
     """Write advice for a value of ``random`` that is not a distribution."""
-    path = draft.path_of(name) or name
+    refused, path = refuse_name(draft, "random", name), draft.path_of(name)
+    if refused is not None or path is None:
+        return refused or f"choose from {KINDS}"
     meant = read_distribution(given, is_whole=draft.is_whole(path))
     if meant is not None:
         [(kind, values)] = meant.items()
         path = _add_tag(path, values)
-        written = line(("random", path), {kind: _spell(path, values)})
+        written = line(("random", path), {kind: _spell(draft, path, values) if kind == "choice" else values})
         return f"a distribution is an object of its name and its range; write {written}"
     told = "there is no normal distribution; " if is_normal(given) else ""
-    return f"{told}choose from {KINDS}, as {_write_shape(draft, path)}"
+    numbers = read_two_numbers(given, is_whole=draft.is_whole(path))
+    shape = line(("random", path), {BLANK: numbers}) if numbers else _write_shape(draft, path)
+    return f"{told}choose from {KINDS}, as {shape}"
 
 
 def _add_tag(path: str, values: Sequence[Any]) -> str:
@@ -83,11 +122,13 @@ def _add_tag(path: str, values: Sequence[Any]) -> str:
     return f"{path}.{tag}" if tag and values and all(isinstance(value, str) for value in values) else path
 
 
-def _spell(path: str, values: list[Any]) -> list[Any]:
-    """Spell the values of a field that takes names; a name that is not known is a blank."""
-    steps = path.split(".")
-    known, spelt = choices(steps), as_it_is_spelt(steps, values)
-    return [value if not known or (isinstance(value, str) and value in known) else BLANK for value in spelt]
+def _spell(draft: Draft, path: str, values: Sequence[Any]) -> list[Any]:
+    """Spell the first values of a field, as many as a line can show. A value that the field does not take is a
+    blank."""
+    spelt = as_it_is_spelt(path.split("."), [*values[:MAX_SHOWN]])
+    if draft.is_whole(path):
+        spelt = [int(value) if isinstance(value, float) and value.is_integer() else value for value in spelt]
+    return [value if draft.takes(path, value) else BLANK for value in spelt]
 
 
 def _write_shape(draft: Draft, path: str) -> str:
@@ -117,23 +158,20 @@ def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
     Args:
         values: values of the field, or its distribution. Names stand for the parts that have them as tags.
     """
-    if path.rpartition(".")[2] in EPOCHS:
-        shape = line((axis, UPDATES), [BLANK] if axis == "grid" else _shape_of(draft, UPDATES))
-        return f"a training lasts for max_steps updates of batch_size examples each; write its updates, as {shape}"
-    items = values if isinstance(values, list) else []
+    items = values if isinstance(values, list) else mapping(values).get("choice", [])
     meant = draft.path_of(path)
     if meant is None:
         return None
     meant = _add_tag(meant, items)
     steps = meant.split(".")
-    known, spelt = choices(steps), as_it_is_spelt(steps, values)
-    unknown = [value for value in spelt if not (isinstance(value, str) and value in known)] if known and items else []
+    known, spelt = choices(steps), _spell(draft, meant, items)
+    unknown = [value for value, shown in zip(items, spelt, strict=False) if known and shown == BLANK]
+    written = line((axis, meant), values if not items else spelt if axis == "grid" else {"choice": spelt})
     if meant == path:
-        is_misspelt = known and items and spelt != items and not unknown
-        return f"write the names as they are known: {line((axis, path), spelt)}" if is_misspelt else None
+        is_misspelt = known and spelt != items[:MAX_SHOWN] and not unknown
+        return f"write the names as they are known: {written}" if is_misspelt else None
     if unknown:
         return f"unknown {quote_value(unknown[0])} in {meant}; {choose(unknown[0], known)}"
-    written = line((axis, meant), spelt if items else values)
     other = _find_twin(draft, path, meant)
     if other is not None:
         return f"this means {meant}, and so does {other}; remove one of them"
@@ -148,8 +186,9 @@ def _find_twin(draft: Draft, path: str, meant: str) -> str | None:
     return next((name for name in named if meant in (name, draft.path_of(name))), None)
 
 
-def _fields(draft: Draft, axis: str, path: Sequence[str], value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted names of the fields in nested objects, each with its values as ``axis`` takes them."""
+def _fields(draft: Draft, axis: str, path: Sequence[str], value: Any) -> Iterator[tuple[str | None, Any]]:
+    """Yield the dotted names of the fields in nested objects, each with its values as ``axis`` takes them. The name is
+    None if no field has it."""
     written = ".".join(path)
     meant = draft.path_of(written)
     is_field = meant is not None and tuple(meant.split(".")) not in draft.own_parts
@@ -158,8 +197,10 @@ def _fields(draft: Draft, axis: str, path: Sequence[str], value: Any) -> Iterato
             yield from _fields(draft, axis, (*path, str(name)), inner)
         return
     field = meant or written
-    if axis == "random":
+    if meant is None:
+        yield None, value
+    elif axis == "random":
         found = read_distribution(value, is_whole=draft.is_whole(field)) or _shape_of(draft, field)
-        yield field, {kind: _spell(field, values) for kind, values in found.items()}
+        yield field, {kind: _spell(draft, field, of) if kind == "choice" else of for kind, of in found.items()}
     else:
-        yield field, _spell(field, read_values(value, is_whole=draft.is_whole(field)) or [BLANK])
+        yield field, _spell(draft, field, read_values(value, is_whole=draft.is_whole(field)) or [BLANK])

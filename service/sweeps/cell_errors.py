@@ -13,6 +13,8 @@ from service.sweeps.spec import WrittenSweep
 
 A_LINE = re.compile(rf'(?:(?<=write )|(?<=as )|(?<=: )|(?<=or ))"(?:{"|".join(TrainingSpec.model_fields)})": ')
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
+A_BLANK = re.compile(rf"(?<=[\[{{ ]){BLANK}(?=[\]}},:])")
+QUOTED_BLANK = json.dumps(BLANK, ensure_ascii=False)
 DECODER = json.JSONDecoder()
 Values = Mapping[str, Any]  # by dotted path
 Loc = tuple[str | int, ...]
@@ -145,7 +147,7 @@ def _repair(path: str, value: Any, error: SpecError) -> Repair | None:
 
 def _find_numbers(value: Any) -> set[float]:
     """Find the numbers in a value, also in its texts."""
-    return {float(number) for number in NUMBER.findall(json.dumps(value, default=str))}
+    return {float(number) for number in NUMBER.findall(json.dumps(value, default=str, ensure_ascii=False))}
 
 
 def _without(value: Any, path: Loc) -> Any:
@@ -227,8 +229,12 @@ def _find_line(message: str) -> Advised | None:
     found = A_LINE.search(message)
     if found is None:
         return None
-    try:
-        value, end = DECODER.raw_decode(message, found.end())
-    except ValueError:  # the line is cut
-        return Advised(found.start(), len(message), None)
-    return Advised(found.start(), end, {json.loads(found[0][:-2]): value})
+    rest = message[found.end() :]
+    for text in (rest, A_BLANK.sub(QUOTED_BLANK, rest)):
+        try:
+            value, end = DECODER.raw_decode(text)
+        except ValueError:
+            continue
+        end += found.end() - (len(QUOTED_BLANK) - 1) * (text[:end].count(QUOTED_BLANK) if text != rest else 0)
+        return Advised(found.start(), end, {json.loads(found[0][:-2]): value})
+    return Advised(found.start(), len(message), None)

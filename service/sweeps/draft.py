@@ -1,6 +1,6 @@
 """Draft of a sweep: the body as it was posted, and the fields that its names may mean."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any, get_args
@@ -8,9 +8,10 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from normcore.spec.messages import same_name
-from normcore.spec.resolve import parts_of
+from normcore.spec.resolve import TASKS, parts_of
 from normcore.spec.spelling import CHOICES, choices_with, is_another_tag
 from normcore.spec.unknown_fields import EPOCHS
+from normcore.spec.wrong_values import takes
 
 TAGS = ("task.name", "model.cell", "norm.method")  # fields that choose which other fields there are
 MAX_TRIED = 20  # values of each tag that are tried
@@ -26,6 +27,7 @@ class Draft:
         self.dotted_names: dict[tuple[str, str], str | None] = {}
         """Advice on objects that stand for a part, by axis and name; None if the name is a field."""
         self._paths: dict[str, str | None] = {}
+        self._having: dict[tuple[str, ...], Sequence[Parts]] = {}
         self._names: dict[tuple[str, type[BaseModel]], str | None] = {}
 
     @cached_property
@@ -48,13 +50,33 @@ class Draft:
 
     def is_whole(self, path: str) -> bool | None:
         """Tell if the field of this dotted name takes only whole numbers; None if no part has the field."""
-        *above, name = path.split(".")
-        parts = (parts.get(tuple(above)) for parts in self.parts)
-        fields = (part.model_fields[name] for part in parts if part is not None and name in part.model_fields)
-        found = next(fields, None)
-        if found is None:
+        steps = tuple(path.split("."))
+        parts = next(iter(self._find_parts(steps)), None)
+        if parts is None:
             return None
+        found = parts[steps[:-1]].model_fields[steps[-1]]
         return int in (found.annotation, *get_args(found.annotation)) and float not in get_args(found.annotation)
+
+    def takes(self, path: str, value: Any) -> bool:
+        """Tell if the field of this dotted name takes a value in one of the specs, or is not known."""
+        steps = tuple(path.split("."))
+        if path == "task.name":
+            return isinstance(value, str) and value in TASKS
+        parts = self._find_parts(steps)
+        return not parts or any(takes(steps, value, one) for one in parts)
+
+    def _find_parts(self, steps: tuple[str, ...]) -> Sequence[Parts]:
+        """Find the classes that have a field, each as the parts of a spec. If no spec has the field, a choice of its
+        part may have it: ``eps`` without a method."""
+        if steps not in self._having:
+            above, name = steps[:-1], steps[-1]
+            kinds = {parts[above] for parts in self.parts if above in parts}
+            known = CHOICES.get(above[-1], ("", ()))[1] if above else ()
+            others = known.values() if isinstance(known, Mapping) else ()
+            having = [kind for kind in kinds if name in kind.model_fields]
+            having = having or [kind for kind in others if name in kind.model_fields]
+            self._having[steps] = [{above: kind} for kind in having]
+        return self._having[steps]
 
     def _find_path(self, path: str) -> str | None:
         *above, name = path.split(".")

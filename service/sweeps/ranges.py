@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from normcore.spec.messages import nearest, same_name
+from normcore.spec.messages import is_unclear, nearest, same_name
 from service.sweeps.distribution import Distribution
 
 MAX_LISTED = 50  # values of a range that a line spells out
@@ -29,7 +29,7 @@ NORMAL = re.compile(r".{0,20}normal.{0,20}|gauss(?:ian)?|mean|mu|std|sigma|varia
 MOST = 1e300  # numbers of a range that is spelt out are smaller
 LARGEST = sys.float_info.max
 MOST_FIELDS = 10  # fields of an object that is read
-A_NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+A_NUMBER = r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 NUMBERS = re.compile(rf"{A_NUMBER}(?:[,;\s]+{A_NUMBER})*")
 CALL = re.compile(r"(\w{1,40})\s*[(\[]([^()\[\]]*)[)\]]")
 BOUNDS = re.compile(rf"({A_NUMBER})\s*(?:\.\.+|…|–|-|to)\s*({A_NUMBER})")
@@ -54,7 +54,7 @@ def read_distribution(given: Any, *, is_whole: bool | None) -> Mapping[str, Any]
     Args:
         is_whole: whether the field takes whole numbers; None if the field is not known.
     """
-    found = _guess(given, is_whole) if isinstance(given, list) else _read_distribution(given)
+    found = _read_choice(given) if isinstance(given, list) else _read_distribution(given)
     if found is None:
         return None
     [(kind, values)] = found.items()
@@ -67,7 +67,7 @@ def read_distribution(given: Any, *, is_whole: bool | None) -> Mapping[str, Any]
 
 def _read_values(given: Any) -> list[Any] | None:
     if isinstance(given, str):
-        return _read_text(given.strip())
+        return _read_text(given.strip()) if not is_unclear(given) else None
     if isinstance(given, Mapping):
         return _read_listed(_find_roles(given), given)
     return given if isinstance(given, list) else [given] if isinstance(given, int | float) else None
@@ -140,6 +140,8 @@ def _read_roles(named: str | None, roles: Mapping[str, Any], given: Mapping[Any,
 def _of_kind(kind: str, value: Any) -> Mapping[str, Any] | None:
     """Read what the distribution of this kind takes: a list of values, or the least and the largest number."""
     if isinstance(value, str):
+        if is_unclear(value):
+            return None
         read = _read_text(value.strip()) if kind == "choice" else _read_bounds(value.strip())
         return _of_kind(kind, read) if read else None
     if isinstance(value, Mapping):
@@ -152,15 +154,19 @@ def _of_kind(kind: str, value: Any) -> Mapping[str, Any] | None:
     return {kind: bounds}
 
 
-def _guess(given: Sequence[Any], is_whole: bool | None) -> Mapping[str, Any] | None:
-    """Guess the distribution of a list: two numbers are a range, any other list is a choice."""
-    if not given:
-        return None
-    if not _are_bounds(given):
-        return {"choice": given}
-    if all(type(bound) is int for bound in given):
-        return {"uniform" if is_whole is False else "int_uniform": given}
-    return {"log_uniform" if given[0] > 0 and not is_whole else "uniform": given}
+def _read_choice(given: Sequence[Any]) -> Mapping[str, Any] | None:
+    """Read a list as a choice; None for two numbers, which may be a choice or the bounds of a range."""
+    return None if not given or _are_two_numbers(given) else {"choice": given}
+
+
+def read_two_numbers(given: Any, *, is_whole: bool | None) -> list[Any] | None:
+    """Read a list, or a text, of two numbers, which may be a choice or the bounds of a range; None for other values."""
+    read = _read_values(given) if isinstance(given, str) else given
+    return _fit_values(read, is_whole) if _are_two_numbers(read) else None
+
+
+def _are_two_numbers(given: Any) -> bool:
+    return isinstance(given, list) and len(given) == 2 and all(type(value) in (int, float) for value in given)
 
 
 def _sort_key(value: Any) -> float:
@@ -169,7 +175,7 @@ def _sort_key(value: Any) -> float:
 
 def _are_bounds(values: Sequence[Any]) -> bool:
     """Tell if there are two numbers, the least first."""
-    return len(values) == 2 and all(type(value) in (int, float) for value in values) and values[0] < values[1]
+    return _are_two_numbers(values) and bool(values[0] < values[1])
 
 
 def _find_roles(given: Mapping[Any, Any]) -> dict[str, Any] | None:
@@ -250,11 +256,11 @@ def _read_distribution_text(text: str) -> Mapping[str, Any] | None:
     call = CALL.fullmatch(text)
     named = find_distribution(call[1]) if call else None
     if call and named:
-        return _of_kind(named, call[2])
+        return _of_kind(named, _read_text(f"[{call[2]}]") or call[2])
     if BOUNDS.fullmatch(text):
         return _of_kind("uniform", text)
-    values = _read_text(text)
-    return {"choice": values} if values and len(values) > 1 else None
+    values = None if is_unclear(text) else _read_text(text)
+    return _read_choice(values) if values and len(values) > 1 else None
 
 
 def _read_bounds(text: str) -> list[Any] | None:

@@ -8,8 +8,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from normcore.spec import SpecError
 from normcore.spec.errors import first_errors
-from normcore.spec.experiment import HASHED
-from normcore.spec.messages import choose, line, message, same_name
+from normcore.spec.messages import line, message
 from normcore.spec.resolve import TASKS
 from normcore.spec.unknown_fields import unknown_field
 from normcore.spec.wrong_values import OF_A_SWEEP
@@ -33,7 +32,6 @@ ITS_OWN_SEEDS = (
 )
 NO_FIELD = "a field's name is text, as norm.eps; put the name into quotes"
 NO_DISTRIBUTION = ("model_type", "model_attributes_type", "extra_forbidden", "list_type")
-OF_ALL_CELLS = ("seeds", "device", "priority", "labels")
 
 
 class WrittenSweep(Written):
@@ -177,19 +175,14 @@ def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
 def _wrong_path(axis: str, path: str, written: WrittenSweep, draft: Draft) -> str | None:
     if path.count(".") > MAX_LEVELS:
         return "no field of a spec is so deep; write it as norm.eps"
-    part, *fields = path.split(".")
-    shared = "seeds" if part == "seed" else same_name(part, OF_ALL_CELLS)
-    if shared is not None:
-        return f"{shared} are the same for all cells; write them into the sweep's spec"
+    refused = advice.refuse_name(draft, axis, path)
+    if refused is not None:
+        return refused
     values = written.grid[path] if axis == "grid" else written.random[path].model_dump(exclude_none=True)
     meant = advice.meant_axis(draft, axis, path, values)
     if axis == "random" and isinstance(values, dict):
         meant = advice.advise_whole_numbers(draft, path, values) or meant
-    if meant is not None:
-        return meant
-    if part not in HASHED:
-        return f"this is not a field that a result depends on; {choose(part, HASHED)}, as norm.eps"
-    return None if all(fields) else "a field's name is empty; write it as norm.eps"
+    return meant
 
 
 def _errors_of_draws(written: WrittenSweep) -> list[SpecError]:

@@ -73,7 +73,7 @@ def test_parts_that_an_analysis_lacks_are_not_suggested() -> None:
     [
         ("name: permuted_digits", 'put name into task; write "task": {"name": "permuted_digits"}'),
         ("name: my first run", 'put name into task; write "task": {"name": …}'),
-        ("tsk: mnist", 'did you mean \'task\' by \'tsk\'? write "task": {"name": …}'),
+        ("tsk: mnist", "did you mean 'task' by 'tsk'? write \"task\": {\"name\": …}"),
         ("tsk: {name: char_lm}", 'did you mean \'task\' by \'tsk\'? write "task": {"name": "char_lm"}'),
         (
             "Task: {Name: char_lm, Profile: smoke}",
@@ -97,7 +97,7 @@ def test_spec_without_a_task_is_refused_with_the_misplaced_field(text: str, told
         ("task: {name:char_lm}", 'put a space after the colon; write "task": {"name": "char_lm"}'),
         ("task:\n  name:char_lm", 'put a space after the colon; write "task": {"name": "char_lm"}'),
         ("task: {Name: char_lm}", 'did you mean \'name\' by \'Name\'? write "task": {"name": "char_lm"}'),
-        ("task: {Name: 3}", 'did you mean \'name\' by \'Name\'? write "task": {"name": …}'),
+        ("task: {Name: 3}", "did you mean 'name' by 'Name'? write \"task\": {\"name\": …}"),
         ("task: {name: null}", "choose from attentive_reader,"),
     ],
 )
@@ -127,6 +127,7 @@ def test_many_keys_are_refused_in_little_time(written: Any) -> None:
     began = time.process_time()
     refusal(written)
     assert time.process_time() - began < 0.2
+
 
 def test_unknown_field_beside_an_optimizer_whose_name_is_a_list_is_refused() -> None:
     told = refusal({**DIGITS, "training": {"optimizer": {"name": [1]}, "lr_decay": 1}})

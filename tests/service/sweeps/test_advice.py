@@ -120,7 +120,11 @@ def check_advice(text: str, where: str, line: str, *, is_spelt_out: bool = False
         ),
         ("grid: {norm.eps: ['.5', 1.e-3]}", "grid/norm.eps", '"grid": {"norm.eps": [0.5, 0.001]}'),
         ("grid: {training.max_steps: [1e3]}", "grid/training.max_steps", '"grid": {"training.max_steps": [1000]}'),
-        ("grid: {training.schedule: [linear]}", "grid/training.schedule", '"grid": {"training.schedule": […]}'),
+        (
+            "grid: {training.schedule: [linear]}",
+            "grid/training.schedule",
+            '"grid": {"training.schedule": [{"start": …}]}',
+        ),
         ("grid: {training.epochs: [3, 5]}", "grid/training.epochs", '"grid": {"training.max_steps": […]}'),
         ("grid: {epochs: [3, 5]}", "grid/epochs", '"grid": {"training.max_steps": […]}'),
         (
@@ -192,13 +196,51 @@ def test_a_value_that_nobody_can_repair_is_a_blank_beside_those_that_are_repaire
     ]
 
 
+@pytest.mark.parametrize(
+    ("grid", "line"),
+    [
+        ("{norm.eps: 'layernorm, rbn'}", '"grid": {"norm.eps": […, …]}'),
+        ("{norm.eps: no}", '"grid": {"norm.eps": […]}'),
+        ("{lr: [fast, 0.1]}", '"grid": {"training.optimizer.lr": […, 0.1]}'),
+        ("{hidden_size: ['10', 20.0]}", '"grid": {"model.hidden_size": […, 20]}'),
+        ("{training.max_steps: '1,000, 2,000'}", '"grid": {"training.max_steps": […]}'),
+        ("{norm.eps: '0,5'}", '"grid": {"norm.eps": […]}'),
+        ("{norm.eps: '0,5; 0,1'}", '"grid": {"norm.eps": […]}'),
+        ("{norm.eps: '[1,5]'}", '"grid": {"norm.eps": [1, 5]}'),
+        ("{norm.eps: '0.1,0.01'}", '"grid": {"norm.eps": [0.1, 0.01]}'),
+        ("{task.name: 'char_lm, foo'}", '"grid": {"task.name": ["char_lm", …]}'),
+    ],
+)
+def test_value_that_the_field_does_not_take_is_a_blank(grid: str, line: str) -> None:
+    [(_, message)] = refused(load_yaml(f"{SPEC}\ngrid: {grid}"))
+    assert message.endswith(line)
+
+
+def test_value_of_a_field_that_only_other_methods_have_is_a_blank() -> None:
+    [(_, message)] = refused(load_yaml(f"{TASK}}}\ngrid: {{norm.eps: 'layernorm, rbn'}}"))
+    assert message.endswith('"grid": {"norm.eps": […, …]}')
+
+
+@pytest.mark.parametrize(
+    ("field", "line"),
+    [
+        ("training: 5", 'write "spec": {"training": {"max_steps": …}}'),
+        ("labels: pilot", 'write "spec": {"labels": {…: "pilot"}}'),
+        ("labels: [pilot]", 'write "spec": {"labels": {…: …}}'),
+    ],
+)
+def test_line_with_blanks_in_the_spec_has_all_its_brackets(field: str, line: str) -> None:
+    [(_, message)] = refused(load_yaml(f"{TASK}, {field}}}\ngrid: {{norm.method: [none]}}"))
+    assert message.endswith(line)
+
+
 def test_no_blank_is_cut_in_its_middle() -> None:
     values = ["0.1", *(f"bad{k}" for k in range(30))]
     (_, message), *_ = refused({**load_yaml(SPEC), "grid": {"norm.eps": values}})
     assert message.endswith(f'write "grid": {{"norm.eps": [0.1, {"…, " * 25}'[:-2] + "…")
-    fields = {f"x{k}": {"y": 1} for k in range(9)}
-    [(_, message)] = refused({**load_yaml(SPEC), "random": {"foo": fields}, "samples": 2})
-    assert message.endswith('{"uniform": […, …]}, "foo.x2.y": {"uniform":…')
+    fields = {"eps": 1, "gain_init": 1, "bias_init": 1}
+    [(_, message)] = refused({**load_yaml(SPEC), "random": {"norm": fields}, "samples": 2})
+    assert message.endswith('"norm.gain_init": {"uniform": […, …]}, "norm.bias_init":…')
 
 
 def test_a_drawn_number_is_not_advised() -> None:
@@ -263,7 +305,15 @@ def test_advice_on_a_range_of_a_grid_spells_out_its_values(field: str, given: st
         ("norm.eps", "{min: 1, max: 4}", "", '{"uniform": [1, 4]}'),
         ("model.hidden_size", "{min: 8, max: 64}", "", '{"int_uniform": [8, 64]}'),
         ("model.hidden_size", "{uniform: {min: 8, max: 64}}", "/uniform", '{"int_uniform": [8, 64]}'),
-        ("norm.gain_init", "[0, 1]", "", '{"uniform": [0, 1]}'),
+        ("norm.gain_init", "[0, 1]", "", "{…: [0, 1]}"),
+        ("norm.eps", "[0.1, 0.01]", "", "{…: [0.1, 0.01]}"),
+        ("norm.eps", "'0.1, 0.01'", "", "{…: [0.1, 0.01]}"),
+        ("norm.eps", "'0,1; 0,01'", "", '{"uniform": […, …]}'),
+        ("norm.eps", "{uniform: '1,000'}", "/uniform", '{"uniform": […, …]}'),
+        ("norm.eps", "'uniform(1,000)'", "", '{"uniform": […, …]}'),
+        ("norm.eps", "'uniform(0,1)'", "", '{"uniform": [0, 1]}'),
+        ("norm.eps", "[a, b, 0.1]", "", '{"choice": […, …, 0.1]}'),
+        ("norm.method", "[LayerNorm, foo]", "", '{"choice": ["layer_norm", …]}'),
         ("norm.eps", "{name: choice, values: [0.1, 0.01]}", "", '{"choice": [0.1, 0.01]}'),
         ("norm.eps", "{type: log_uniform, min: 0.01, max: 0.1}", "", '{"log_uniform": [0.01, 0.1]}'),
         ("norm.eps", "{values: [0.1, 0.01]}", "", '{"choice": [0.1, 0.01]}'),
@@ -311,7 +361,7 @@ def test_draws_of_whole_numbers_are_advised_once(field: str, given: str, line: s
         ("norm.eps", "{type: int_uniform, min: 1, max: 3.5}", "", '{"uniform": […, …]}'),
         ("norm.eps", "{type: int_uniform, min: 1.0, max: 3.0}", "", '{"int_uniform": [1, 3]}'),
         ("training.batch_size", "'normal(3,4)'", "", '{"int_uniform": […, …]}'),
-        ("model.hidden_size", "[10.0, 1000.0]", "", '{"int_uniform": [10, 1000]}'),
+        ("model.hidden_size", "[10.0, 1000.0]", "", "{…: [10, 1000]}"),
         ("model.hidden_size", "{log_uniform: {min: 16, max: 256}}", "/log_uniform", '{"int_uniform": […, …]}'),
         ("model.num_layers", "{min: 1, max: 3.5}", "", '{"int_uniform": […, …]}'),
         ("model.num_layers", "{min: 1, max: 2, step: 0.5}", "", '{"int_uniform": […, …]}'),
