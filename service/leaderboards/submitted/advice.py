@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from normcore.spec.blanks import BLANK, show_blanks
-from normcore.spec.messages import LONGEST_LINE, line
-from service.leaderboards.submitted.schemas import Address, Provenance
-from service.urls import without_password
+from normcore.spec.messages import LONGEST_LINE, is_unclear, line
+from service.leaderboards.submitted.schemas import Address, Provenance, Text
+from service.urls import has_password, without_password
 
 VALUE_NAMES = ("value", "accuracy", "score", "result", "error_rate", "bits_per_char", "nats")
 SEED_NAMES = ("seed", "run")
@@ -20,7 +20,9 @@ A_SEED = re.compile(r"\d{1,10}")
 NUMBERS = re.compile(r"[-+.\de]+(?:[\s,;]+[-+.\de]+)*", re.IGNORECASE)
 SHOWN = 2  # items of a long list that a line shows
 MAX_READ = 100  # fields of an object that are read for advice; an address takes 10 us
+LONGEST_TEXT = 50_000  # letters of a text of numbers; a claim has up to 1,000 values
 _ADDRESS: TypeAdapter[str] = TypeAdapter(Address)
+_TEXT: TypeAdapter[str] = TypeAdapter(Text)
 
 
 def write_values(given: Any) -> str:
@@ -37,13 +39,14 @@ def find_values(written: Mapping[Any, Any]) -> tuple[str, str] | None:
     """Find the field of a claim that may hold its values under another name, as ``accuracy``.
 
     Returns:
-        The field's name, and the line of ``values`` to write. None if there is no such field.
+        The field's name, and the line of ``values`` to write. None if there is no such field, or more than one.
     """
-    name = next(iter(_find_names(written, VALUE_NAMES)), None)
-    if name is None:
+    names = _find_names(written, VALUE_NAMES)
+    if len(names) != 1:
         return None
+    [name] = names
     seeds = next((written[other] for other in _find_names(written, SEED_NAMES)), None)
-    return name, _write_values(_pair(seeds, written[name]))
+    return name, _write_values(_read_values(written[name]) if seeds is None else _pair(seeds, written[name]))
 
 
 def find_source(written: Mapping[Any, Any]) -> tuple[str, str] | None:
@@ -59,10 +62,11 @@ def find_source(written: Mapping[Any, Any]) -> tuple[str, str] | None:
 
 def write_provenance(given: Any) -> str:
     """Write the line of ``provenance`` that ``given`` may mean."""
-    values = [*given.values()] if isinstance(given, Mapping) else given if isinstance(given, list) else [given]
-    found = [address for address in map(_read_address, values[:MAX_READ]) if address is not None]
     known = given if isinstance(given, Mapping) else {}
-    others = {name: known[name] for name in Provenance.model_fields if name != "source" and name in known}
+    others = {name: _read_text(known[name]) for name in Provenance.model_fields if name != "source" and name in known}
+    values = [value for name, value in islice(known.items(), MAX_READ) if name not in others]
+    values = values if known else given[:MAX_READ] if isinstance(given, list) else [given]
+    found = [address for address in map(_read_address, values) if address is not None]
     return line(["provenance"], {"source": found[0] if len(found) == 1 else BLANK, **others})
 
 
@@ -97,6 +101,8 @@ def _pair(seeds: Any, values: Any) -> list[dict[str, Any]]:
 
 def _read_numbers(given: Any) -> list[float]:
     """Read a number, a list of numbers or a text of numbers; the list is empty for any other value."""
+    if isinstance(given, str) and (len(given) > LONGEST_TEXT or is_unclear(given)):
+        return []
     if isinstance(given, str) and NUMBERS.fullmatch(given.strip()):
         given = [part for part in re.split(r"[,;\s]+", given.strip()) if part]
     numbers = [_read_number(item) for item in (given if isinstance(given, list) else [given])]
@@ -145,6 +151,15 @@ def _find_names(given: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
     """Find the fields with one of the names, in the singular or the plural, among the first ``MAX_READ`` fields."""
     fields = (name for name in islice(given, MAX_READ) if isinstance(name, str))
     return [name for name in fields if name.lower() in names or name.lower().removesuffix("s") in names]
+
+
+def _read_text(given: Any) -> str:
+    """Read a text, or a number as text; any other value is a blank."""
+    try:
+        text: str = _TEXT.validate_python(json.dumps(given) if isinstance(given, int | float) else given)
+    except ValidationError:
+        return BLANK
+    return BLANK if has_password(text) else text
 
 
 def _read_address(given: Any) -> str | None:

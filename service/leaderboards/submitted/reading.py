@@ -87,6 +87,8 @@ def _refuse_unknown(name: Any, claim: Claim) -> SpecError:
 def _advise_by_name(name: Any, claim: Claim) -> str:
     if name == "seeds":
         return "write each seed into values"
+    if name == "spec":
+        return "write the fields of the spec at the top level"
     line = next((found[1] for found in claim.found.values() if found and found[0] == name), None)
     if line is not None:
         return f"write {line}"

@@ -118,6 +118,22 @@ def put_at(body: dict[str, Any], place: Sequence[str], line: str) -> dict[str, A
             '"provenance": {"source": "https://my.org/p", "code": "abc"}',
         ),
         (f"{VALUES}\nprovenance: {{}}", "provenance/source", '"provenance": {"source": …}'),
+        (
+            f"{VALUES}\nprovenance: {{url: 'https://my.org/p', code: 3}}",
+            "provenance/source",
+            '"provenance": {"source": "https://my.org/p", "code": "3"}',
+        ),
+        (
+            f"{VALUES}\nprovenance: {{url: 'https://my.org/p', code: 'https://a:b@c.d', note: ''}}",
+            "provenance/source",
+            '"provenance": {"source": "https://my.org/p", "code": …, "note": …}',
+        ),
+        (f"values: '0,91'\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
+        (f"values: '0,91; 0,92'\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
+        (f"values: 0.9,0.8\n{SOURCE}", "values", '"values": [{"seed": …, "value": 0.9}, {"seed": …, "value": 0.8}]'),
+        (f"accuracy: {{3: 0.9}}\n{SOURCE}", "values", '"values": [{"seed": 3, "value": 0.9}]'),
+        (f"result: {{accuracy: 0.9}}\n{SOURCE}", "result", '"values": [{"seed": …, "value": 0.9}]'),
+        (f"score: 0.9\naccuracy: 0.8\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
     ],
 )
 def test_advice_on_a_claim_is_accepted_and_has_no_number_of_its_own(text: str, where: str, line: str) -> None:
@@ -130,6 +146,23 @@ def test_advice_on_a_claim_is_accepted_and_has_no_number_of_its_own(text: str, w
         place = where.split("/")
         mended = put_at(body, place, line)
         assert not [loc for loc in refused(mended) if loc.split("/")[0] == place[0] and loc.startswith(where)]
+
+
+def test_two_fields_that_may_be_the_values_get_no_line() -> None:
+    errors = refused(load_yaml(f"{SPEC}\nscore: 0.9\naccuracy: 0.8\n{SOURCE}"))
+    assert "write" not in errors["score"] + errors["accuracy"]
+
+
+def test_spec_inside_a_claim_is_moved_to_the_top_level() -> None:
+    errors = refused(load_yaml(f"spec: {{task: {{name: permuted_digits}}}}\n{VALUES}\n{SOURCE}"))
+    assert errors["spec"] == "unknown field; write the fields of the spec at the top level"
+
+
+def test_long_text_of_numbers_is_refused_in_little_time() -> None:
+    body = load_yaml(f"{SPEC}\n{SOURCE}")
+    began = time.process_time()
+    assert refused({**body, "values": "1 " * 450_000})["values"].endswith('[{"seed": …, "value": …}]')
+    assert time.process_time() - began < 0.2
 
 
 ADDRESSES = {f"x{k}": f"https://my.org/{k}" for k in range(15_000)}
