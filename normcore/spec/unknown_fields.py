@@ -19,7 +19,7 @@ from normcore.spec.messages import (
     suggestion,
 )
 from normcore.spec.spelling import CALLED_TAG, CHOICES, Path, as_it_is_spelt, as_object, choices_with, in_small_letters
-from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, Parts, refusal
+from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, Parts, refusal, takes
 
 USUAL_TASK = "permuted_digits"
 MAX_READ = 100  # fields of an object that are searched for a task; a name takes 0.1 ms
@@ -56,8 +56,7 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
     name, known, is_top = str(loc[-1]), parts[loc[:-1]].model_fields, len(loc) == 1
     spec: Path = OF_A_SWEEP if OF_A_SWEEP in parts else ()
     if "." in name and is_top and spec:
-        values = value if isinstance(value, list) else [value]
-        return f"it belongs in grid, with a list of values; write {line(('grid', name), values)}"
+        return f"it belongs in grid, with a list of values{_line_of_grid(name, value, parts)}"
     if "." in name and is_top:
         return f"only a sweep's grid has dotted names; write {line(name.split('.'), value)}"
     if ":" in name:
@@ -89,6 +88,17 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
         return f"it belongs {place}; {_as_field(other, value, parts)}"
     of_another = next(_of_another_choice(loc, value, parts), None)
     return of_another or suggestion(name, known).strip()
+
+
+def _line_of_grid(name: str, value: Any, parts: Parts) -> str:
+    """Write the line of the grid for a dotted name at the top level of a sweep. A value that the field does not take is
+    a blank. The text is empty if the spec does not have the field."""
+    path = (*OF_A_SWEEP, *name.split("."))
+    part = parts.get(path[:-1])
+    if part is None or path[-1] not in part.model_fields:
+        return ""
+    spelt = as_it_is_spelt(path, value[:MAX_READ] if isinstance(value, list) else [value])
+    return f"; write {line(('grid', name), [one if takes(path, one, parts) else BLANK for one in spelt])}"
 
 
 def _line_of_seed(path: Path, value: Any) -> str:

@@ -1,5 +1,6 @@
 """Advice on sweeps that cannot be read: the line to write instead."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -17,6 +18,7 @@ from service.sweeps.draft import Draft, mapping
 from service.sweeps.ranges import is_normal, read_distribution, read_two_numbers, read_values
 
 TAG_OF = {"task": "name", **{part: tag for part, (tag, _) in CHOICES.items()}}  # of parts written as a single name
+SOME_NUMBERS = (0.5, 1, 2)  # a field that takes numbers takes one of them
 MAX_SHOWN = 50  # values that are spelt; a line has no space for more
 MAX_NAMED = 10  # fields of an object that are named; a line has no space for more
 EXAMPLES: Mapping[str, Mapping[str, Any]] = {
@@ -87,7 +89,7 @@ def advise_values(draft: Draft, name: str, given: Any) -> str:
         return refused or "expected a list of values"
     is_whole = draft.is_whole(path)
     if mapping(given).keys() & Distribution.model_fields.keys() - {"choice"}:
-        meant = read_distribution(given, is_whole=is_whole)
+        meant = _read(draft, path, given)
         shown = f"; write {line(('random', path), meant)}" if meant else f", as {_write_shape(draft, path)}"
         return f"draws belong in random{shown}"
     values = read_values(given, is_whole=is_whole)
@@ -104,11 +106,10 @@ def advise_distribution(draft: Draft, name: str, given: Any) -> str:
     refused, path = refuse_name(draft, "random", name), draft.path_of(name)
     if refused is not None or path is None:
         return refused or f"choose from {KINDS}"
-    meant = read_distribution(given, is_whole=draft.is_whole(path))
+    path = _add_tag(path, mapping(read_distribution(given, is_whole=None)).get("choice", ()))
+    meant = _read(draft, path, given)
     if meant is not None:
-        [(kind, values)] = meant.items()
-        path = _add_tag(path, values)
-        written = line(("random", path), {kind: _spell(draft, path, values) if kind == "choice" else values})
+        written = line(("random", path), meant)
         return f"a distribution is an object of its name and its range; write {written}"
     told = "there is no normal distribution; " if is_normal(given) else ""
     numbers = read_two_numbers(given, is_whole=draft.is_whole(path))
@@ -137,7 +138,22 @@ def _write_shape(draft: Draft, path: str) -> str:
 
 
 def _shape_of(draft: Draft, path: str) -> Mapping[str, Any]:
+    if not any(draft.takes(path, number) for number in SOME_NUMBERS):
+        return {"choice": [BLANK]}
     return {"int_uniform" if draft.is_whole(path) else "uniform": [BLANK, BLANK]}
+
+
+def _read(draft: Draft, path: str, given: Any) -> Mapping[str, Any] | None:
+    """Read a distribution; None if its meaning is not certain, or if the field does not take its numbers."""
+    found = read_distribution(given, is_whole=draft.is_whole(path))
+    if found is None:
+        return None
+    [(kind, values)] = found.items()
+    if kind == "choice":
+        return {kind: _spell(draft, path, values)}
+    least, most = values
+    ends = values if kind == "int_uniform" else [math.nextafter(least, most), math.nextafter(most, least)]
+    return found if all(draft.takes(path, end) for end in ends) else None
 
 
 def advise_whole_numbers(draft: Draft, path: str, distribution: Mapping[str, Any]) -> str | None:
@@ -145,9 +161,7 @@ def advise_whole_numbers(draft: Draft, path: str, distribution: Mapping[str, Any
     meant = draft.path_of(path) or path
     if distribution.keys() & {"int_uniform", "choice"} or not draft.is_whole(meant):
         return None
-    ends = distribution.get("uniform", ())
-    whole = [int(end) for end in ends if end.is_integer()]
-    written = {"int_uniform": whole if len(whole) == 2 else [BLANK, BLANK]}
+    written = _read(draft, meant, distribution) or _shape_of(draft, meant)
     return f"expected whole numbers; write {line(('random', meant), written)}"
 
 
@@ -166,7 +180,8 @@ def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
     steps = meant.split(".")
     known, spelt = choices(steps), _spell(draft, meant, items)
     unknown = [value for value, shown in zip(items, spelt, strict=False) if known and shown == BLANK]
-    written = line((axis, meant), values if not items else spelt if axis == "grid" else {"choice": spelt})
+    fields = {"choice": spelt} if items else _read(draft, meant, values) or _shape_of(draft, meant)
+    written = line((axis, meant), spelt if axis == "grid" else fields)
     if meant == path:
         is_misspelt = known and spelt != items[:MAX_SHOWN] and not unknown
         return f"write the names as they are known: {written}" if is_misspelt else None
@@ -200,7 +215,6 @@ def _fields(draft: Draft, axis: str, path: Sequence[str], value: Any) -> Iterato
     if meant is None:
         yield None, value
     elif axis == "random":
-        found = read_distribution(value, is_whole=draft.is_whole(field)) or _shape_of(draft, field)
-        yield field, {kind: _spell(draft, field, of) if kind == "choice" else of for kind, of in found.items()}
+        yield field, _read(draft, field, value) or _shape_of(draft, field)
     else:
         yield field, _spell(draft, field, read_values(value, is_whole=draft.is_whole(field)) or [BLANK])

@@ -82,6 +82,8 @@ class Draft:
         *above, name = path.split(".")
         if name in EPOCHS:
             return None
+        if above and tuple(above) not in self.own_parts:  # optimizer.lr stands for training.optimizer.lr
+            above = next(([*map(str, part)] for part in self.own_parts if part and part[-1] == above[-1]), above)
         if is_another_tag(path.split(".")):
             return ".".join([*above, CHOICES[above[-1]][0]])
         names = choices_with(above[-1], name).values() if above else ()

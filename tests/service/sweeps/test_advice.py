@@ -332,6 +332,43 @@ def test_advice_on_a_distribution_has_the_users_numbers(field: str, given: str, 
     check_advice(text, f"random/{field}{below}", f'"random": {{"{field}": {distribution}}}')
 
 
+@pytest.mark.parametrize(
+    ("field", "given", "line"),
+    [
+        ("training.precision", "'uniform(0,1)'", '"random": {"training.precision": {"choice": […]}}'),
+        ("training.clip", "{min: 1, max: 2}", '"random": {"training.clip": {"choice": […]}}'),
+        ("norm", "1-4", '"random": {"norm": {"choice": […]}}'),
+        ("optimizer", "{uniform: [0, 1]}", '"random": {"training.optimizer": {"choice": […]}}'),
+        ("training.max_steps", "{uniform: [0, 1]}", '"random": {"training.max_steps": {"int_uniform": […, …]}}'),
+        ("lr", "{min: -1, max: 1}", '"random": {"training.optimizer.lr": {"uniform": […, …]}}'),
+        ("lr", "{min: 0, max: 1}", '"random": {"training.optimizer.lr": {"uniform": [0, 1]}}'),
+        ("optimizer.lr", "{uniform: [0.1, 0.2]}", '"random": {"training.optimizer.lr": {"uniform": [0.1, 0.2]}}'),
+    ],
+)
+def test_numbers_that_the_field_does_not_take_are_blanks(field: str, given: str, line: str) -> None:
+    check_advice(f"{SPEC}\nrandom: {{{field}: {given}}}\nsamples: 2", f"random/{field}", line)
+
+
+def test_draws_in_the_grid_that_the_field_does_not_take_are_a_blank() -> None:
+    text = f"{SPEC}\ngrid: {{training.precision: {{log_uniform: [1e-4, 1e-2]}}}}"
+    [(_, message)] = refused(load_yaml(text))
+    assert message == 'draws belong in random, as "random": {"training.precision": {"choice": […]}}'
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        ("norm.eps: [0.1, a]", '; write "grid": {"norm.eps": [0.1, …]}'),
+        ("norm.method: rbn", '; write "grid": {"norm.method": ["recurrent_batch_norm"]}'),
+        ("norm.foo: 1", ""),
+        ("foo.bar: 1", ""),
+    ],
+)
+def test_dotted_name_beside_the_grid_gets_the_values_that_the_field_takes(field: str, told: str) -> None:
+    errors = dict(refused(load_yaml(f"{SPEC}\ngrid: {{norm.gain_init: [1]}}\n{field}")))
+    assert errors[field.split(":")[0]] == f"unknown field; it belongs in grid, with a list of values{told}"
+
+
 def test_a_range_to_an_integer_beyond_floats_is_not_spelt_out() -> None:
     given = {"min": 1, "max": 10**400, "step": 1}
     errors = refused({**load_yaml(SPEC), "grid": {"norm.gain_init": given}})
