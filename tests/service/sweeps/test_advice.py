@@ -21,7 +21,7 @@ SPEC = f"{TASK}, norm: {{method: layer_norm}}}}"
 GRID = "grid: {training.optimizer.lr: [0.1, 0.01]}"
 CLIP_AND_NORM = "grid: {training.clip: [1]}\nrandom: {training.clip_norm: {uniform: [1, 2]}}\nsamples: 2"
 ADVISED = re.compile(
-    r'(?:write|as|quotes:|null:|known:|have it:) (?="(?:grid|random|spec)": )(.*?)(?:, or remove it)?$'
+    r'(?:write|as|quotes:|null:|known:|field:|have it:) (?="(?:grid|random|spec)": )(.*?)(?:, or remove it)?$'
 )
 NUMBER = re.compile(r"\d+(?:\.\d*)?(?:e-?\d+)?|\.\d+")
 
