@@ -73,6 +73,8 @@ def put_at(body: dict[str, Any], place: Sequence[str], line: str) -> dict[str, A
         (f"values: [0.9, 0.91]\n{SOURCE}", "values/1", '{"seed": …, "value": 0.91}'),
         (f"values: [[3, 0.9]]\n{SOURCE}", "values/0", '{"seed": 3, "value": 0.9}'),
         (f"values: [[0.9, 3]]\n{SOURCE}", "values/0", '{"seed": …, "value": …}'),
+        (f"values: [[3, 0.9, 1]]\n{SOURCE}", "values/0", '{"seed": …, "value": …}'),
+        (f"values: [[3]]\n{SOURCE}", "values/0", '{"seed": …, "value": …}'),
         (f"values: ['0.9']\n{SOURCE}", "values/0", '{"seed": …, "value": 0.9}'),
         (f"results: [{{seed: 0, value: 0.9}}]\n{SOURCE}", "values", '"values": [{"seed": 0, "value": 0.9}]'),
         (f"results: [{{seed: 0, value: 0.9}}]\n{SOURCE}", "results", '"values": [{"seed": 0, "value": 0.9}]'),
@@ -151,6 +153,12 @@ def test_advice_on_a_claim_is_accepted_and_has_no_number_of_its_own(text: str, w
 def test_two_fields_that_may_be_the_values_get_no_line() -> None:
     errors = refused(load_yaml(f"{SPEC}\nscore: 0.9\naccuracy: 0.8\n{SOURCE}"))
     assert "write" not in errors["score"] + errors["accuracy"]
+
+
+def test_misspelled_source_is_answered_with_the_name_and_the_line() -> None:
+    errors = refused(load_yaml(f"{SPEC}\n{VALUES}\nprovenance: {{sorce: 'https://my.org/p'}}"))
+    assert errors["provenance/source"].endswith('write "provenance": {"source": "https://my.org/p"}')
+    assert errors["provenance/sorce"].startswith("unknown field; did you mean 'source'? ")
 
 
 def test_spec_inside_a_claim_is_moved_to_the_top_level() -> None:
