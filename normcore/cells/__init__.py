@@ -149,11 +149,11 @@ def _note_norms(norm: Normalization, made: dict[Place, list[nn.Module]]) -> Norm
 
 def _find_unused_places(cell: Any, input_size: int, made: Mapping[Place, Sequence[nn.Module]]) -> list[Place]:
     """Find the places at which two steps of the cell call no norm, though the method has one there. The norms compute
-    nothing in these steps, and the cell's state is restored."""
+    nothing in these steps, and the cell's buffers are restored."""
     norms = [(place, norm) for place, at in made.items() for norm in at if not isinstance(norm, Identity | Shift)]
     if not norms:
         return []
-    called, before = set[Place](), deepcopy(cell.state_dict())
+    called, before = set[Place](), deepcopy(dict(cell.named_buffers()))
 
     def note(place: Place, a: Tensor, *_: Any, **__: Any) -> Tensor:
         called.add(place)
@@ -169,7 +169,7 @@ def _find_unused_places(cell: Any, input_size: int, made: Mapping[Place, Sequenc
     finally:
         for _, norm in norms:
             vars(norm).pop("forward", None)
-        cell.load_state_dict(before)
+        cell.load_state_dict(before, strict=False)
     return sorted({place for place, _ in norms} - called)
 
 
