@@ -1,6 +1,7 @@
 """A service trains the code on the disk, even if it was edited after the service started."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 
 import normcore
+from normcore.own_code import REGISTRIES
 from tests.processes import service
+from workers.loaded_code import KINDS
 from workers.messages import name_files
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "mean_absolute_norm"
@@ -83,6 +86,29 @@ def test_an_edited_new_or_removed_module_is_noticed_and_nothing_else(site: Path)
     }
 
 
+EDITED_MEANWHILE = """
+import sys
+from pathlib import Path
+from workers.loaded_code import LOADED
+Path(sys.argv[1], "helpers_of_mine.py").write_text("FACTOR = 2\\n")
+import helpers_of_mine
+LOADED.add_imported()
+print(*(Path(path).name for path in LOADED.list_changed_files()))
+"""
+
+
+def test_a_module_written_while_the_process_imports_counts_as_edited(site: Path) -> None:
+    """It may have been written between its import and the look at its file."""
+    command = [sys.executable, "-c", EDITED_MEANWHILE, str(site)]
+    done = subprocess.run(command, env={"PYTHONPATH": str(site)}, capture_output=True, text=True, check=False)
+    assert done.stdout == "helpers_of_mine.py\n", done.stderr
+
+
+def test_plug_ins_of_every_kind_are_looked_at() -> None:
+    groups = {registry.group for registries in REGISTRIES.values() for registry in registries}
+    assert {f"normbench.{kind}" for kind in KINDS} == groups
+
+
 @pytest.mark.parametrize(
     ("files", "words"),
     [
@@ -112,6 +138,7 @@ def test_the_next_training_has_the_edited_code_and_its_log_says_so(
     tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     with service(tmp_path) as running:
         running.up()
         first = running.submit("mean_absolute_norm")
@@ -138,6 +165,13 @@ def test_the_next_training_has_the_edited_code_and_its_log_says_so(
         assert (failed["state"], "ZeroDivisionError" in failed["error"]) == ("failed", True)
         helpers.write_text("FACTOR = 10\n")
         assert losses(running, running.submit("mean_absolute_norm")) == before, "a mended mistake fails no later run"
+
+        layers(site).write_text(f"{source}\nFACTOR = 1\n")
+        assert losses(running, running.submit("mean_absolute_norm")) == before
+        time_ns = layers(site).stat().st_mtime_ns
+        layers(site).write_text(f"{source}\n1 / 0     \n")
+        os.utime(layers(site), ns=(time_ns, time_ns))  # a copy may have the time and the size of the file before it
+        assert running.wait_ended(running.submit("mean_absolute_norm"))["state"] == "failed"
 
 
 def pooled(running: Any, n_runs: int, patience: float = 10.0) -> list[tuple[int, int]]:
