@@ -130,7 +130,7 @@ def test_a_package_is_all_of_its_source_files_and_is_not_imported(site: Path) ->
         ("__main__", []),
     ],
 )
-def test_a_module_outside_a_package_is_its_own_file_and_one_in_a_folder_the_whole_folder(site: Path, module: str, names: list[str]) -> None:
+def test_sources_of_a_module_are_its_package_its_folder_or_its_file(site: Path, module: str, names: list[str]) -> None:
     assert sorted(source.name for source in sources_of_package(module)) == names
 
 
