@@ -5,6 +5,7 @@ comes back shows the new cost. A script sends the form and puts the answer into 
 the form.
 """
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ router = PageRouter()
 PARTS = ("task", "norm", "model", "training")  # the order of a spec's parts in YAML
 NOT_ASKED = ("spec_version", "kind")  # fields of a resolved spec that follow from its other fields
 MAX_SEEDS = 100  # that a link may ask for
+KEY = re.compile(r"page-[\w-]{22}", re.ASCII)  # of ``_new_key``; a database refuses keys of other forms
 SENT_BEFORE = "this form was sent before, with another spec; send it again to submit this spec too"
 
 
@@ -104,16 +106,16 @@ class Draft:
     """Spec that a user is writing.
 
     Attributes:
-        yaml: text that the user typed as YAML; None if the fields count.
         key: idempotency key: a form that is sent again with this key submits no second experiment.
+        yaml: text that the user typed as YAML; None if the fields count.
         wants_submission: whether the user pressed "Submit"; otherwise the page only shows the cost.
         status: HTTP status of the page.
         errors: what is wrong with the spec.
     """
 
     spec: dict[str, Any]
-    yaml: str | None = None
     key: str = field(default_factory=_new_key)
+    yaml: str | None = None
     wants_submission: bool = False
     status: int = 200
     errors: list[SpecError] = field(default_factory=list)
@@ -123,7 +125,8 @@ def _draft(fields: Pairs) -> Draft:
     """Read a draft from the fields that a form has sent."""
     fields = [(name, text.replace("\r\n", "\n")) for name, text in fields]
     given = dict(fields)
-    draft = Draft({}, key=given.get("idempotency_key") or _new_key(), wants_submission=given.get("action") == "submit")
+    key = given.get("idempotency_key", "")
+    draft = Draft({}, key if KEY.fullmatch(key) else _new_key(), wants_submission=given.get("action") == "submit")
     if _yaml_counts(given):
         draft.yaml = given["yaml"]
         spec = _read(draft.yaml)

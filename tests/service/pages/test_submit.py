@@ -291,6 +291,14 @@ def test_other_sites_cannot_submit(fresh_site: Site) -> None:
     assert (own.status_code, bool(EXPERIMENT.search(own.headers["location"]))) == (303, True)
 
 
+@pytest.mark.parametrize("key", ["page-" + "x" * 300, "page-\0" + "x" * 21])
+def test_a_key_that_no_page_made_is_not_stored(fresh_site: Site, key: str) -> None:
+    fields = {"task.name": "permuted_digits", "task.profile": "smoke", "norm.method": "none", "action": "submit"}
+    answers = [httpx.post(f"{fresh_site.url}/submit", data={**fields, "idempotency_key": key}) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert answers[0].headers["location"] != answers[1].headers["location"]
+
+
 def test_a_text_longer_than_any_spec_is_not_read(empty_site: Site) -> None:
     fields = {"task.name": "permuted_digits", "yaml": "a: " + "[" * 40_000, "action": "submit"}
     answer = httpx.post(f"{empty_site.url}/submit", data=fields)
