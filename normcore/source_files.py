@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 PYTHON = (".py", ".pyx", ".pxd", ".so", ".pyd")
 COMPILED = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp")
-SUFFIXES = frozenset((*PYTHON, *COMPILED))  # a package may have data sets and results beside its sources
+SUFFIXES = (*PYTHON, *COMPILED)  # a package may have data sets and results beside its sources
 
 
 class State(NamedTuple):
@@ -41,23 +41,23 @@ _digests: dict[str, tuple[State, str]] = {}  # by path
 
 def files_below(folder: Path) -> Iterator[tuple[str, State]]:
     """Yield path and state of every source file below a folder. Hidden folders and ``__pycache__`` are left out."""
-    pending, seen = [str(folder)], set[str]()
+    pending, seen = [str(folder)], set[tuple[int, int]]()
     while pending:
         inner = pending.pop()
-        real = os.path.realpath(inner)
-        if real in seen:  # a link to a folder above
-            continue
-        seen.add(real)
         try:
+            place = os.stat(inner)
             with os.scandir(inner) as found:
                 entries = list(found)
         except OSError:  # removed or made unreadable meanwhile
             continue
+        if (place.st_dev, place.st_ino) in seen:  # a link to a folder above
+            continue
+        seen.add((place.st_dev, place.st_ino))
         for entry in entries:
             if entry.is_dir():
                 if not entry.name.startswith((".", "__pycache__")):
                     pending.append(entry.path)
-            elif os.path.splitext(entry.name)[1] in SUFFIXES:
+            elif entry.name.endswith(SUFFIXES):
                 state = state_of(entry.path)
                 if state is not None:
                     yield entry.path, state

@@ -146,9 +146,11 @@ def test_the_next_training_has_the_edited_code_and_its_log_says_so(
         again = running.submit("mean_absolute_norm")
         assert losses(running, again) == before
         source = layers(site).read_text()
-        layers(site).write_text(source.replace("return (self.weight *", "return (3 * self.weight *"))
+        tripled = source.replace("return (self.weight *", "return (3 * self.weight *")
+        layers(site).write_text(tripled)
         second = running.submit("mean_absolute_norm")
-        assert losses(running, second) != before
+        of_tripled = losses(running, second)
+        assert of_tripled != before
         assert "code was edited" not in log_of(running, again)
         assert "a fresh process, because code was edited since the last training: mean_absolute_norm/layers.py" in (
             log_of(running, second)
@@ -172,6 +174,9 @@ def test_the_next_training_has_the_edited_code_and_its_log_says_so(
         layers(site).write_text(f"{source}\n1 / 0     \n")
         os.utime(layers(site), ns=(time_ns, time_ns))  # a copy may have the time and the size of the file before it
         assert running.wait_ended(running.submit("mean_absolute_norm"))["state"] == "failed"
+
+        layers(site).write_text(f"{source}\nopen(__file__, 'w').write({tripled!r})\n")  # edited right after its import
+        assert losses(running, running.submit("mean_absolute_norm")) == of_tripled
 
 
 def pooled(running: Any, n_runs: int, patience: float = 10.0) -> list[tuple[int, int]]:
