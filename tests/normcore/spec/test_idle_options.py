@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import pytest
@@ -59,10 +60,14 @@ def curves(spec: TrainingSpec, **options: Any) -> list[dict[str, float]]:
     return [dict(event.values) for event in run(changed, 0) if isinstance(event, Measured)]
 
 
+@cache
+def usual_curves(task: str, method: str) -> list[dict[str, float]]:
+    return curves(short(task, method))
+
+
 @pytest.mark.parametrize(("task", "method", "option"), CASES)
 def test_an_idle_option_changes_nothing(task: str, method: str, option: str) -> None:
-    spec = short(task, method)
-    usual = curves(spec)
+    spec, usual = short(task, method), usual_curves(task, method)
     value = getattr(spec.norm, option)
     others = [other for other in other_values(option, METHODS[method].model_fields[option], value) if other != value]
     assert others
