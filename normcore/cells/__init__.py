@@ -5,7 +5,7 @@ same name in the module of its tag here, and a test; the registry and the contra
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from functools import partial
 from typing import Any, Protocol, Self, TypeVar, cast
 
@@ -153,7 +153,7 @@ def _find_unused_places(cell: Any, input_size: int, made: Mapping[Place, Sequenc
     norms = [(place, norm) for place, at in made.items() for norm in at if not isinstance(norm, Identity | Shift)]
     if not norms:
         return []
-    called, before = set[Place](), deepcopy(dict(cell.named_buffers()))
+    called, before = set[Place](), {name: buffer.clone() for name, buffer in cell.named_buffers()}
 
     def note(place: Place, a: Tensor, *_: Any, **__: Any) -> Tensor:
         called.add(place)
