@@ -18,11 +18,19 @@ from normcore.spec.messages import (
     same_name,
     suggestion,
 )
-from normcore.spec.spelling import CALLED_TAG, CHOICES, Path, as_it_is_spelt, as_object, choices_with, in_small_letters
+from normcore.spec.spelling import (
+    CALLED_TAG,
+    CHOICES,
+    MOST_ITEMS,
+    Path,
+    as_it_is_spelt,
+    as_object,
+    choices_with,
+    in_small_letters,
+)
 from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, Parts, refusal, takes
 
 USUAL_TASK = "permuted_digits"
-MAX_READ = 100  # fields of an object that are searched for a task; a name takes 0.1 ms
 TAGS = ("method", "name", "cell")
 USUAL_METHOD = "layer_norm"
 OWN_WORDS = ("name", "title", "description", "note", "notes", "comment", "project", "author", "user", "experiment")
@@ -97,7 +105,7 @@ def _line_of_grid(name: str, value: Any, parts: Parts) -> str:
     part = parts.get(path[:-1])
     if part is None or path[-1] not in part.model_fields:
         return ""
-    spelt = as_it_is_spelt(path, value[:MAX_READ] if isinstance(value, list) else [value])
+    spelt = as_it_is_spelt(path, value[:MOST_ITEMS] if isinstance(value, list) else [value])
     return f"; write {line(('grid', name), [one if takes(path, one, parts) else BLANK for one in spelt])}"
 
 
@@ -163,7 +171,7 @@ def where_the_task_is(written: Mapping[str, Any], tasks: Iterable[str]) -> str:
         return f"put name into task; write {_task(name, tasks)}"
     if isinstance(written.get("spec"), Mapping) and ("grid" in written or "random" in written):
         return "this is a sweep; submit the file with `normbench sweep`"
-    for key, value in islice(written.items(), MAX_READ):
+    for key, value in islice(written.items(), MOST_ITEMS):
         if isinstance(value, Mapping) and "task" in value:
             return f"move the content of {quote_value(key)} to the top level"
         if isinstance(key, str) and key.startswith("task:"):
@@ -184,7 +192,7 @@ def where_its_name_is(task: Any, tasks: Iterable[str]) -> str | None:
     """Write advice for a ``task`` without ``name`` in which the name is written in another way; None if it is not."""
     if isinstance(task, str) and task.startswith("name:"):
         return f"put a space after the colon; write {_task(task.partition(':')[2], tasks)}"
-    for key, value in islice(task.items(), MAX_READ) if isinstance(task, Mapping) else ():
+    for key, value in islice(task.items(), MOST_ITEMS) if isinstance(task, Mapping) else ():
         if isinstance(key, str) and key.startswith("name:"):
             return f"put a space after the colon; write {_task(key.partition(':')[2], tasks)}"
         if (
@@ -215,7 +223,7 @@ def _of_several(tasks: Any) -> str:
 
 def _with_name_as_key(fields: Mapping[Any, Any], tasks: Iterable[str]) -> str | None:
     """Write the task whose name is a key: ``permuted_digits: {profile: smoke}``; None if no key is a task's name."""
-    for key, value in islice(fields.items(), MAX_READ):
+    for key, value in islice(fields.items(), MOST_ITEMS):
         name = same_name(key, tasks) if isinstance(key, str) else None
         if name is not None:
             return line(("task",), {"name": name, **(value if isinstance(value, Mapping) else {})})

@@ -20,7 +20,7 @@ from normcore.spec.messages import (
     quote_value,
 )
 from normcore.spec.part import Part
-from normcore.spec.spelling import CHOICES, Path, as_it_is_spelt, as_object, choices
+from normcore.spec.spelling import CHOICES, MOST_ITEMS, Path, as_it_is_spelt, as_object, choices
 
 OF_A_SWEEP = ("spec",)  # path of the spec in a sweep
 OBJECTS: Mapping[Path, Mapping[str, Any]] = {
@@ -29,7 +29,6 @@ OBJECTS: Mapping[Path, Mapping[str, Any]] = {
 }
 """Shapes of parts that have no tag."""
 CLIP = ("training", "clip")
-MAX_TRIED = 100  # values of a list for which a line is looked for; a name takes 0.1 ms
 NO_OBJECT = ("object", "model_type")  # pydantic's codes of the error, and the registries'
 NOTHING = ("none", "null", "nil", "off", "no", "false")  # what people write for null
 Parts = Mapping[Path, type[BaseModel]]
@@ -107,7 +106,7 @@ def _alone(part: type[BaseModel], name: str) -> type[BaseModel]:
 def _no_object(error: Any, loc: Path, value: Any) -> str:
     """Write the message for a part that is no object: with the object that a list means, or with an example."""
     tag, known = CHOICES.get(str(loc[-1]), ("", ()))
-    names = [nearest(name, known) for name in value] if isinstance(value, list) and len(value) <= MAX_TRIED else []
+    names = [nearest(name, known) for name in value] if isinstance(value, list) and len(value) <= MOST_ITEMS else []
     if len(names) > 1 and all(names):
         return _in_a_grid((*loc, tag), [name[0] for name in names])
     meant = as_object(loc, value) if isinstance(value, list) else None
@@ -119,7 +118,7 @@ def _no_object(error: Any, loc: Path, value: Any) -> str:
 
 def _one_of(values: Sequence[Any], loc: Path, parts: Parts) -> str:
     """Write advice on a list for a field that takes each of its values; an empty text if it does not take them."""
-    if len(values) > MAX_TRIED:
+    if len(values) > MOST_ITEMS:
         return ""
     spelt = as_it_is_spelt(loc, values)
     if not spelt or _in_the_spec(loc)[0] not in HASHED or any(refusal(loc, value, parts) for value in spelt):
