@@ -167,14 +167,14 @@ def test_several_blocks_and_chunks_equal_the_reference(method: str) -> None:
     assert max(found.values()) < 1e-11, found
 
 
-@case
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("masked", [False, True], ids=["all", "padded"])
+@pytest.mark.parametrize(("cell", "method", "options", "k"), [(*case, k) for k, case in enumerate(CASES)])
 def test_one_hot_inputs_equal_the_reference(
-    cell: str, method: str, options: dict[str, Any], masked: bool, threads: int
+    cell: str, method: str, options: dict[str, Any], k: int, masked: bool
 ) -> None:
-    """One-hot inputs need no products. The cases have more symbols than are kept, and fewer."""
-    torch.set_num_threads(threads)
+    """One-hot inputs need no products. The cases have more symbols than are kept, and fewer. In turn, one thread and
+    two compute them."""
+    torch.set_num_threads(1 + (k + masked) % 2)
     built = cell_of(cell, method, options, inputs=70 if masked else 20, hidden=40)
     x, start = drawn(built, steps=9, batch=7)
     mask = some_mask(9, 7) if masked else None
@@ -278,13 +278,14 @@ def test_any_shape_equals_the_reference(
 
 @default
 def test_float32_over_many_steps_is_as_accurate_as_eager_torch(cell: str, method: str) -> None:
-    """A single network can have a far larger error, with the kernel as well as with eager torch."""
+    """A single network can have a far larger error, with the kernel as well as with eager torch. An RNN is chaotic more
+    often than other cells."""
 
     def times(seed: int) -> dict[str, float]:
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
-        return times_eager(built, *drawn(built, steps=100, batch=20, seed=seed + 1), floor=1e-6)
+        return times_eager(built, *drawn(built, steps=40, batch=20, seed=seed + 1), floor=1e-6)
 
-    found = median_of_networks(times)
+    found = median_of_networks(times, 20 if cell == "rnn" else 9)
     assert max(found.values()) < 2, found
 
 
@@ -294,10 +295,10 @@ def test_gradients_with_thousands_of_terms_are_as_accurate_as_eager_torch(cell: 
         built = cell_of(cell, method, {}, inputs=8, hidden=128, seed=seed)
         with torch.no_grad():
             built.weight_hh.mul_(0.1)  # then no cell is chaotic
-        mask = some_mask(60, 64)
-        return times_eager(built, *drawn(built, steps=60, batch=64, seed=seed + 1), mask, floor=2e-7)
+        mask = some_mask(40, 64)
+        return times_eager(built, *drawn(built, steps=40, batch=64, seed=seed + 1), mask, floor=2e-7)
 
-    found = median_of_networks(times, 5)
+    found = median_of_networks(times, 3)
     assert max(found.values()) < 3, found
 
 
@@ -358,7 +359,7 @@ def test_gradients_agree_with_finite_differences(cell: str, method: str, options
         return torch.func.functional_call(module, parameters, (x, state))
 
     values = [tensor.detach().clone().requires_grad_() for tensor in (x, *start, *built.parameters())]
-    assert torch.autograd.gradcheck(outputs, values)
+    assert torch.autograd.gradcheck(outputs, values, fast_mode=True)
 
 
 class _Unrolled(nn.Module):
@@ -412,5 +413,5 @@ with torch.no_grad():
 
 
 def test_failing_allocation_is_reported() -> None:
-    done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.returncode) == ("there is not enough memory\n", 0), done.stderr

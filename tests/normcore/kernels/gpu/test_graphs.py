@@ -107,15 +107,15 @@ def test_networks_run_by_graphs_equal_the_reference(
     """All calls have the same shape, and different weights and inputs."""
     for seed in range(4):
         built = cell_of(cell, method, options, inputs=3, hidden=5, seed=seed)
-        x, start = drawn(built, steps=3, batch=4, seed=seed)
-        found = of_both(gpu.unroll, built, x, start, some_mask(3, 4))
+        x, start = drawn(built, steps=2, batch=3, seed=seed)
+        found = of_both(gpu.unroll, built, x, start, some_mask(2, 3))
         assert max(found.values()) < EXACT, found
     assert (recorder.recorded, recorder.replayed) == (2, 4)
 
 
 def test_graphs_equal_single_steps_under_autocast(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5).float()
-    x, start = drawn(built, steps=3, batch=4)
+    x, start = drawn(built, steps=2, batch=2)
     unroll = torch.autocast("cpu", torch.bfloat16)(gpu.unroll)
     found = [everything(unroll, built, x, start) for _ in range(4)]
     monkeypatch.setattr(recurrence, "_design", lambda plan, of: steps)
@@ -128,8 +128,8 @@ def test_graphs_equal_single_steps_under_autocast(recorder: Recorder, monkeypatc
 def test_population_statistics_are_read_at_each_call(recorder: Recorder) -> None:
     for seed in range(5):
         built = cell_of("lstm", "recurrent_batch_norm", {}, inputs=3, hidden=5, seed=seed)
-        x, start = drawn(built, steps=3, batch=4, seed=seed)
-        know_a_population(built, steps=3)
+        x, start = drawn(built, steps=2, batch=2, seed=seed)
+        know_a_population(built, steps=2)
         built.eval()
         with torch.no_grad():
             found = gpu.unroll(built, x, start).y
@@ -143,8 +143,8 @@ def test_two_calls_before_backward_keep_their_own_tensors(recorder: Recorder) ->
     for unroll in (gpu.unroll, recurrent.unroll):
         for _ in range(4):
             built.zero_grad()
-            first, start = drawn(built, steps=3, batch=4, seed=1)
-            second, _ = drawn(built, steps=3, batch=4, seed=2)
+            first, start = drawn(built, steps=2, batch=2, seed=1)
+            second, _ = drawn(built, steps=2, batch=2, seed=2)
             loss = unroll(built, first, start).y.square().sum() + unroll(built, second, start).y.sum()
             torch.autograd.backward(loss)
         gradients.append([parameter.grad for parameter in built.parameters()])

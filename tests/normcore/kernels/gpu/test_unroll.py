@@ -48,16 +48,17 @@ def test_step_by_step_design_equals_the_reference_where_the_other_would_fit(
 ) -> None:
     choose_design(monkeypatch, "step")
     built = cell_of(cell, method, options, inputs=3, hidden=5)
-    x, start = drawn(built, steps=2, batch=5)
-    found = of_both(gpu.unroll, built, x, start, some_mask(2, 5))
+    x, start = drawn(built, steps=2, batch=3)
+    found = of_both(gpu.unroll, built, x, start, some_mask(2, 3))
     assert max(found.values()) < EXACT, found
 
 
 def tiles() -> Iterator[tuple[str, str, int, int, str]]:
-    """Each pair in both designs, with two of four shapes in turn, so that each cell and method has all shapes."""
-    shapes = ((2, 3), (3, 33), (17, 4), (2, 65))
+    """Each pair in both designs, with two of four shapes in turn, so that each cell and method has all shapes. Step by
+    step, a program has a single example, or all of them; otherwise it has 16 or all."""
     for k, (cell, method, _) in enumerate(DEFAULTS):
-        for j, of in enumerate(("step", "sequence")):
+        for j, (of, several) in enumerate({"step": 5, "sequence": 17}.items()):
+            shapes = ((2, 3), (3, 33), (several, 4), (2, 65))
             for batch, hidden in shapes[(k + j) % 2 :: 2]:
                 yield cell, method, batch, hidden, of
 
