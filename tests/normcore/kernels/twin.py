@@ -75,7 +75,7 @@ class Twin:
         off = differences(found, expected)
         assert max(off.values()) < EXACT, off
         with torch.no_grad():
-            alone = self.unroll(built, x, start, 0, mask)
+            alone: Any = self.unroll(built, x, start, 0, mask)
         assert not alone.y.requires_grad
         assert torch.equal(alone.y, found["y"])
         for name, part in alone.end._asdict().items():

@@ -144,20 +144,27 @@ def without_effect(make: Make, kind: type[Method]) -> Iterator[str]:
     names = [name for name in kind.model_fields if name != "method" and not (name == "sites" and layers_only)]
     alone = [{name: value} for name in names for value in alternatives(kind, name)]
     waiting = {name: alternatives(kind, name) for name in names}
+    known: dict[str, list[Any]] = {}
+
+    def shown_once(options: Method) -> list[Any]:
+        written = options.model_dump_json()
+        if written not in known:
+            known[written] = shown(make, kind, options)
+        return known[written]
+
     for base in [{}, *alone]:
         for name in [name for name in waiting if name not in base]:
             before = validated(kind, base)
             for value in waiting[name]:
                 after = validated(kind, {**base, name: value})
-                if before and after and not same(shown(make, kind, before), shown(make, kind, after)):
+                if before and after and not same(shown_once(before), shown_once(after)):
                     del waiting[name]
                     break
     yield from (f"{name}: it changes nothing" for name in waiting)
 
 
 def forgotten(make: Make, kind: type[Method]) -> Iterator[str]:
-    """Find the duties to options and callers that a norm neglects."""
-    yield from without_effect(make, kind)
+    """Find the duties to options and callers that a norm neglects. The search that takes longest comes last."""
     has_sites = "sites" in kind.model_fields
     switches = [
         {name: value}
@@ -177,6 +184,7 @@ def forgotten(make: Make, kind: type[Method]) -> Iterator[str]:
             [ours], [theirs] = (standing(norm, kind, place) for norm in (make(elsewhere), NoNorm(NoOptions())))
             if not same(ours.everything(), theirs.everything()):
                 yield f"{place}: it stands there though it should not"
+    yield from without_effect(make, kind)
 
 
 def wrong_at(place: Place, norm: Normalization, kind: type[Method], options: Method) -> Iterator[str]:
