@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from normcore import cells, norms
 from normcore.events import Measured
 from normcore.recurrent.unroll import unroll
-from normcore.run import run
 from normcore.spec import ExperimentSpec, InvalidSpec, TrainingSpec, resolve
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.models.model import Model
+from normcore.training.loop import train
 from tests.normcore.spec.test_fingerprints import other_values
 from tests.normcore.training_specs import training_spec
 
@@ -57,7 +57,7 @@ IN_CELLS: list[tuple[str, dict[str, Any], str, Any]] = [
 
 def curves(spec: TrainingSpec, **options: Any) -> list[dict[str, float]]:
     changed = spec.model_copy(update={"norm": spec.norm.model_copy(update=options)})
-    return [dict(event.values) for event in run(changed, 0) if isinstance(event, Measured)]
+    return [dict(event.values) for event in train(changed, 0) if isinstance(event, Measured)]
 
 
 @cache
@@ -155,11 +155,12 @@ def in_layer(task: str, method: str, options: dict[str, Any]) -> list[Tensor]:
 def without_effect(compute: Callable[[dict[str, Any]], list[Tensor]], usual: Any) -> set[str]:
     """Find the options of a method of which no other value changes what is computed. Options that allow no other value
     are left out."""
-    return {option for option in type(usual).model_fields if option != "method" and not changes(compute, usual, option)}
+    before, options = compute({}), type(usual).model_fields.keys() - {"method"}
+    return {option for option in options if not changes(compute, before, usual, option)}
 
 
-def changes(compute: Callable[[dict[str, Any]], list[Tensor]], usual: Any, option: str) -> bool:
-    before, value, allowed = compute({}), getattr(usual, option), 0
+def changes(compute: Callable[[dict[str, Any]], list[Tensor]], before: list[Tensor], usual: Any, option: str) -> bool:
+    value, allowed = getattr(usual, option), 0
     for other in other_values(option, type(usual).model_fields[option], value):
         try:
             found = compute({option: other})

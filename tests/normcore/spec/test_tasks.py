@@ -31,12 +31,13 @@ FITTING = [
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize(("task", "method"), FITTING)
-def test_every_profile_resolves_with_every_fitting_method(task: str, profile: str, method: str) -> None:
-    spec = resolve({"task": {"name": task, "profile": profile}, "norm": {"method": method}})
-    assert spec.norm is not None
-    assert (spec.task.name, spec.task.profile, spec.norm.method) == (task, profile, method)
-    assert spec.kind == TASKS[task].kind
+@pytest.mark.parametrize("task", dict(FITTING))
+def test_every_profile_resolves_with_every_fitting_method(task: str, profile: str) -> None:
+    for method in (method for name, method in FITTING if name == task):
+        spec = resolve({"task": {"name": task, "profile": profile}, "norm": {"method": method}})
+        assert spec.norm is not None, method
+        assert (spec.task.name, spec.task.profile, spec.norm.method) == (task, profile, method)
+        assert spec.kind == TASKS[task].kind
 
 
 def test_every_task_has_a_fitting_method() -> None:
