@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def datasets_dir() -> Path:
     """Data sets' directory; the test is skipped if this machine has none."""
     given = os.environ.get("NORMBENCH_DATASETS_DIR")
