@@ -75,7 +75,7 @@ def divided_methods(few: Mapping[str, Sequence[str]] = {}) -> list[tuple[str, st
     """Each method in each model. Tasks with the same model divide its methods among them; each task has ``none``.
 
     Args:
-        few: tasks that get other methods.
+        few: tasks that get these methods only.
     """
     pairs, sharing = every_task_and_method(), defaultdict[str, list[str]](list)
     for task, options in BENCHMARKS.items():
@@ -85,7 +85,7 @@ def divided_methods(few: Mapping[str, Sequence[str]] = {}) -> list[tuple[str, st
         methods = [method for task, method in pairs if task == tasks_of_model[0]]
         for k, task in enumerate(tasks_of_model):
             own = methods[k :: len(tasks_of_model)]
-            chosen += [(task, method) for method in dict.fromkeys(["none", *few.get(task, own)])]
+            chosen += [(task, method) for method in few.get(task, dict.fromkeys(["none", *own]))]
     return chosen
 
 
@@ -104,6 +104,7 @@ def test_each_method_is_trained_in_each_model() -> None:
     assert {task for task, _ in divided_methods(LONG)} == BENCHMARKS.keys()
 
 
+@pytest.mark.usefixtures("data_are_read_once")
 @pytest.mark.parametrize(("task", "method"), divided_methods(LONG))
 def test_training_runs_to_its_end_with_finite_values(task: str, method: str, request: pytest.FixtureRequest) -> None:
     spec = smoke(task, method)
@@ -183,6 +184,7 @@ def update_without_values(spec: TrainingSpec, task: Task[Any], updates: int = 2)
             assert tensor.device == META
 
 
+@pytest.mark.usefixtures("data_are_read_once")
 @pytest.mark.parametrize(("task", "method", "cell"), divided_methods_in_cells())
 def test_an_update_mixes_no_devices_and_waits_for_none(
     task: str, method: str, cell: str | None, request: pytest.FixtureRequest
