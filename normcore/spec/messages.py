@@ -95,9 +95,58 @@ class Form:
         return core_schema.custom_error_schema(text, "form", custom_error_message=self.repair)
 
 
+class Advice(str):
+    """Message with a line to write. An f-string makes plain text of it; ``after`` keeps the line.
+
+    Attributes:
+        words: what is wrong.
+        path: path of the field to write; empty if ``value`` is an object for the field that is wrong.
+        value: value of the field.
+        how: words between ``words`` and the line.
+        rest: words after the line.
+        is_whole: the line has no blanks, and is not cut.
+    """
+
+    words: str
+    path: tuple[str | int, ...]
+    value: Any
+    how: str
+    rest: str
+    is_whole: bool
+
+    def __new__(
+        cls, words: str, path: Sequence[str | int], value: Any, how: str = "; write", rest: str = ""
+    ) -> "Advice":
+        written = line(path, value) if path else line_of_object(value)
+        made = super().__new__(cls, f"{words}{how} {written}{rest}")
+        made.is_whole = BLANK not in written
+        made.words, made.path, made.value, made.how, made.rest = words, tuple(path), value, how, rest
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:  # answers are copied
+        return self.words, self.path, self.value, self.how, self.rest
+
+    def with_line(self, path: Sequence[str | int], value: Any) -> "Advice":
+        """Copy the advice with another line."""
+        return Advice(self.words, path, value, self.how, self.rest)
+
+    def without_line(self) -> str:
+        """Return the words without the line."""
+        return f"{self.words.rstrip(' ,;:')}{self.rest}"
+
+
+def after(words: str, message: str) -> str:
+    """Put words before a message. The line of an ``Advice`` stays one."""
+    if isinstance(message, Advice):
+        return Advice(words + message.words, message.path, message.value, message.how, message.rest)
+    return words + message
+
+
 def message(error: Any) -> str:
     """Write the message for an error of pydantic's, with what to write instead."""
     kind = error["type"]
+    if isinstance(told := error.get("ctx", {}).get("message"), Advice):
+        return told
     if kind == "literal_error":
         return f"expected {error['ctx']['expected']}; {suggestion(as_name(error['input']), literals(error))}".rstrip(
             "; "
@@ -116,13 +165,13 @@ def message(error: Any) -> str:
         whole = int(bound) if isinstance(bound, float) and bound.is_integer() else bound
         return f"expected a number {words} {whole}, not {quote_value(error['input'])}"
     if kind == "bool_type" and (truth := TRUTHS.get(str(error["input"]).lower())) is not None:
-        return f"{PLAIN[kind]}; write {line(error['loc'], truth)}"
+        return Advice(PLAIN[kind], error["loc"], truth)
     if kind == "string_type":
         return _a_text(error)
     if kind in ("list_type", "tuple_type"):
         return _a_list(error)
     if kind == "dict_type" and error["loc"] == ("labels",):
-        return f"{PLAIN[kind]}; write {_label(error)}"
+        return Advice(PLAIN[kind], error["loc"], _label(error["input"]))
     return PLAIN.get(kind, str(error["msg"]))
 
 
@@ -141,7 +190,7 @@ def _a_number(error: Any, *, whole: bool) -> str:
     the same number without quotes, or 3 instead of 3.0."""
     given, expected = error["input"], "expected a whole number" if whole else "expected a number"
     if "seeds" in error["loc"] and 0 < len(seeds := _range(given)) <= FEW_SEEDS:
-        return f"{expected}, not {quote_value(given)}; write {', '.join(map(str, seeds))}"
+        return Advice(f"{expected}, not {quote_value(given)}", error["loc"], seeds[0], rest=_further(seeds))
     try:
         number = float(given) if isinstance(given, str | float) else math.nan
     except ValueError:
@@ -149,32 +198,36 @@ def _a_number(error: Any, *, whole: bool) -> str:
     if not math.isfinite(number) or (whole and not number.is_integer()):
         return f"{expected}, not {quote_value(given)}"
     quotes = " without quotes" if isinstance(given, str) else ""
-    return f"{expected}{quotes}; write {line(error['loc'], int(number) if whole else number)}"
+    return Advice(f"{expected}{quotes}", error["loc"], int(number) if whole else number)
+
+
+def _further(seeds: Sequence[int]) -> str:
+    """Write the seeds after the first one."""
+    return "".join(f", {seed}" for seed in seeds[1:])
 
 
 def _a_text(error: Any) -> str:
     given = error["input"]
     if not isinstance(given, int | float | None):
         return "expected text"
-    return f"expected text; put it in quotes: {line(error['loc'], json.dumps(given))}"
+    return Advice("expected text", error["loc"], json.dumps(given), "; put it in quotes:")
 
 
-def _label(error: Any) -> str:
-    """Write the line of a label with the text that was given, and with a blank for its name."""
-    given = error["input"]
+def _label(given: Any) -> dict[str, str]:
+    """Make a label of the text that was given, with a blank for its name."""
     number = json.dumps(given) if isinstance(given, int | float) else BLANK
-    return line(error["loc"], {BLANK: given if isinstance(given, str) else number})
+    return {BLANK: given if isinstance(given, str) else number}
 
 
 def _a_list(error: Any) -> str:
     given, loc = error["input"], error["loc"]
     if loc[-1] == "seeds":
-        return f"expected a list; {_seeds(loc, given)}"
+        return after("expected a list; ", _seeds(loc, given))
     if isinstance(given, dict) and given and all(isinstance(value, int | float) for value in given.values()):
-        return f"expected a list; write {line(loc, [*given.values()])}"
+        return Advice("expected a list", loc, [*given.values()])
     if not isinstance(given, str | int | float):
         return PLAIN[error["type"]]
-    return f"expected a list; write {line(loc, [given])}"
+    return Advice("expected a list", loc, [given])
 
 
 def _seeds(loc: Sequence[str | int], given: Any) -> str:
@@ -182,19 +235,20 @@ def _seeds(loc: Sequence[str | int], given: Any) -> str:
     the seeds, or be a range. For a value that says nothing there is an example."""
     number = int(given) if isinstance(given, float) and given.is_integer() else given
     if type(number) is int and number >= 0:
-        count = [list(range(number))] if 1 < number <= FEW_SEEDS else []
-        return f"write {' or '.join(line(loc, seeds) for seeds in [*count, [number]])}"
+        if 1 < number <= FEW_SEEDS:
+            return Advice("", loc, [*range(number)], "write", f", or [{number}] for seed {number} alone")
+        return Advice("", loc, [number], "write")
     return line_of_seeds(loc, _range(given) or _list(given))
 
 
 def line_of_seeds(loc: Sequence[str | int], seeds: Sequence[int]) -> str:
     """Write the line of these seeds: an example if there is no seed, the first and the last of many seeds."""
     if len(seeds) > MAX_SEEDS:
-        return f"give {MAX_SEEDS:,} or fewer, as {line(loc, EXAMPLE_SEEDS)}"
+        return Advice(f"give {MAX_SEEDS:,} or fewer", loc, EXAMPLE_SEEDS, ", as")
     if len(seeds) > FEW_SEEDS:
         first = ", ".join(map(str, seeds[:3]))
         return f'write all {len(seeds):,} numbers, as "seeds": [{first}, …, {seeds[-1]}]'
-    return f"write {line(loc, [*seeds])}" if seeds else f"write each seed, as {line(loc, EXAMPLE_SEEDS)}"
+    return Advice("", loc, [*seeds], "write") if seeds else Advice("write each seed", loc, EXAMPLE_SEEDS, ", as")
 
 
 def _range(given: Any) -> Sequence[int]:

@@ -27,10 +27,6 @@ class Metric:
         """Tell if ``value`` is strictly better than ``than``."""
         return value > than if self.direction == "maximize" else value < than
 
-    def reaches(self, value: float, target: float) -> bool:
-        """Tell if ``value`` is at least as good as ``target``."""
-        return not self.is_better(target, value)
-
     @property
     def bounds(self) -> tuple[float | None, float | None]:
         """Least and largest possible value of the metric; None for a limit that does not exist."""

@@ -24,7 +24,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from normcore.spec.messages import LONGEST_NAME, choose, explain_unknown, nearest, quote_value
+from normcore.spec.messages import LONGEST_NAME, Advice, choose, explain_unknown, nearest, quote_value
 from normcore.spec.part import Part
 from normcore.spec.plug_ins.errors import CannotRun, PlugInWithTorch, Unfit, UnusablePlugIn, in_words
 
@@ -175,14 +175,14 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         where = here or (f"{point.dist.name} {point.dist.version}" if point and point.dist else "a new package")
         return f"{where} has it, but this process has not loaded it; restart the API and the workers"
 
-    def _object_of(self, value: Any) -> str:
+    def _object_of(self, value: Any) -> Advice:
         """Say which object to write for a value that is no object. A text may be a tag; the example has the tag
         ``none`` if there is one, else the first tag."""
         meant = nearest(value, self)
         is_unknown = isinstance(value, str) and not meant
         unknown = f"unknown {quote_value(value)}; {explain_unknown(value, self)}; " if is_unknown else ""
         usual = "none" if "none" in self else next(iter(self))
-        return f'{unknown}expected an object, as {{"{self.tag}": "{[*meant, usual][0]}"}}'
+        return Advice(f"{unknown}expected an object", (), {self.tag: [*meant, usual][0]}, ", as")
 
     def _make_unknown_error(self, message: str) -> PydanticCustomError:
         return _error(f"unknown_{self.tag}", message, self.tag)

@@ -12,7 +12,7 @@ from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
-from normcore.spec.messages import explain_unknown, line, message, quote_value
+from normcore.spec.messages import Advice, after, explain_unknown, message, quote_value
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
@@ -26,7 +26,7 @@ from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import LinearDecay, Training
 from normcore.spec.trial import leave_out_refused, without_fields
 from normcore.spec.unknown_fields import USUAL_TASK, no_object, unknown_field, where_its_name_is, where_the_task_is
-from normcore.spec.wrong_values import example, wrong_value
+from normcore.spec.wrong_values import missing, wrong_value
 
 TASKS: Mapping[str, type[Task]] = ChainMap(ANALYSES, BENCHMARKS)  # type: ignore[arg-type]
 """All tasks that ``task.name`` of a spec can name, by name."""
@@ -199,10 +199,10 @@ def _of_this_version(written: Mapping[str, Any]) -> Mapping[str, Any]:
 def _no_task(written: Mapping[str, Any]) -> SpecError:
     task = written.get("task")
     if "task" not in written:
-        return SpecError(("task",), f"it is required; {where_the_task_is(written, TASKS)}", "missing")
+        return SpecError(("task",), after("it is required; ", where_the_task_is(written, TASKS)), "missing")
     advice = where_its_name_is(task, TASKS)
     if advice is not None and not _part(written, "task").get("name"):
-        return SpecError(("task", "name"), f"it is required; {advice}", "unknown_name")
+        return SpecError(("task", "name"), after("it is required; ", advice), "unknown_name")
     if not isinstance(task, Mapping):
         return SpecError(("task",), no_object(task, TASKS), "model_type")
     name = task.get("name")
@@ -305,7 +305,7 @@ def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
     if loc[2:] == ("[key]",):  # a label's name; a label can be named [key], too
         return _name_error(error, loc[:-1], written)
     if error["type"] == "missing":
-        return SpecError(loc, message(error) + example(loc, parts_of(written)), error["type"])
+        return SpecError(loc, missing(error, loc, parts_of(written)), error["type"])
     given = error["input"]  # the whole part if its tag is unknown
     value = given.get(loc[-1]) if loc != error["loc"] and isinstance(given, Mapping) else given
     return SpecError(loc, wrong_value(error, loc, value, parts_of(written)), error["type"])
@@ -319,7 +319,7 @@ def _name_error(error: Any, loc: tuple[str | int, ...], written: Mapping[str, An
     path = (*loc[:-1], json.dumps(name))
     value = _part(written, str(loc[0])).get(name)
     text = value if isinstance(value, str) else json.dumps(value)
-    return SpecError(path, f"expected text; put the name in quotes: {line(path, text)}", error["type"])
+    return SpecError(path, Advice("expected text", path, text, "; put the name in quotes:"), error["type"])
 
 
 def parts_of(written: Mapping[str, Any]) -> Mapping[tuple[str | int, ...], type[BaseModel]]:

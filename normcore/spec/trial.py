@@ -1,24 +1,17 @@
 """Trial of advice: the line that a message tells to write is put into the spec. If the spec refuses the line, the
 message says what the field takes instead."""
 
-import json
-import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from normcore.spec.errors import SpecError
-from normcore.spec.messages import quote_value
+from normcore.spec.messages import Advice, quote_value
 from normcore.spec.shapes import describe_values
 from normcore.spec.spelling import Path
 from normcore.spec.wrong_values import Parts
 
-OFFER = re.compile(r"(?:write|(?<!such )as|put it in quotes:|put the name in quotes:) (?=[\"{\-\d])")
-DECODER = json.JSONDecoder()
 NOT_TRIED = ("contradiction", "value_error", "assertion_error")  # their messages speak of several fields
 LABELS = 'labels takes an object of names and texts, such as {"team": "vision"}'
-MAX_OFFERS = 50  # last places of a message where a line may begin that are looked at
-GRID = ("grid",)  # a line for the file of a sweep
 Fields = Mapping[str, Any]
 
 
@@ -39,55 +32,39 @@ def leave_out_refused(
 
 
 def _after_trial(error: SpecError, written: Fields, refused: Any, parts_of: Any) -> SpecError:
-    offer = find_offer(error.msg, error.loc) if error.type not in NOT_TRIED else None
-    if offer is None:
+    advice = error.msg
+    fields = advised_fields(error)
+    if not isinstance(advice, Advice) or fields is None or error.type in NOT_TRIED:
         return error
-    words, fields = offer
     tried = put_over(written, fields)
     wrong = refused(tried)
     paths = [path for path in _leaves(fields) if any(_overlap(path, other) for other in wrong)]
     if not paths:
         return error
-    told = (_what_it_takes(path, parts_of(tried)) for path in paths)
+    told = next(filter(None, (_what_it_takes(path, parts_of(tried)) for path in paths)), "")
+    words = advice.words.rstrip(" ,;:")
     space = " " if words.endswith("?") else "; "
-    return SpecError(error.loc, f"{words}{space}{next(filter(None, told), '')}".rstrip("; "), error.type)
+    return SpecError(error.loc, f"{words}{space}{told}".rstrip("; "), error.type)
 
 
-def find_offer(message: str, loc: Path) -> tuple[str, Fields] | None:
-    """Find the fields that a message tells to write, and the words before the line; None if there is no line.
-
-    Args:
-        loc: path of the field that is wrong. An object, or items of a list, are written for this field.
+def advised_fields(error: SpecError) -> Fields | None:
+    """Return the fields that the message tells to write. An item of a list is written as the only one. None if there is
+    no line to write, if the line has blanks, or if the fields stand inside an item of a list.
     """
-    for found in reversed(deque(OFFER.finditer(message), maxlen=MAX_OFFERS)):
-        fields = _read_offer(message, found.end(), loc)
-        if fields is not None and tuple(fields) != GRID:
-            return message[: found.start()].rstrip(" ,;:"), fields
-    return None
+    if not isinstance(error.msg, Advice) or not error.msg.is_whole:
+        return None
+    path, value = error.msg.path or error.loc, error.msg.value
+    if path and isinstance(path[-1], int):
+        path, value = path[:-1], [value]
+    is_field = path and all(isinstance(step, str) for step in path)
+    return nest(path, value) if is_field else None
 
 
-def _read_offer(text: str, begin: int, loc: Path) -> Fields | None:
-    """Read the line that begins at an index of a text: a name with its value, an object, or items of a list."""
-    try:
-        if loc and isinstance(loc[-1], int):
-            return _nest(loc[:-1], json.loads(f"[{text[begin:]}]"))
-        first, end = DECODER.raw_decode(text, begin)
-        if isinstance(first, Mapping):
-            return _nest(loc, first)
-        if isinstance(first, str) and text[end : end + 2] == ": ":
-            return {first: DECODER.raw_decode(text, end + 2)[0]}
-    except ValueError:
-        pass
-    return None
-
-
-def _nest(path: Path, value: Any) -> dict[str, Any] | None:
-    """Put a value into objects along a path; None if the path goes through a list, or is empty."""
+def nest(path: Path, value: Any) -> dict[str, Any]:
+    """Put a value into objects along a path, which is not empty."""
     for name in reversed(path):
-        if isinstance(name, int):
-            return None
         value = {name: value}
-    return dict(value) if path else None
+    return dict(value)
 
 
 def put_over(spec: Fields, fields: Fields) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from normcore.spec.blanks import BLANK
 from normcore.spec.messages import (
     LONGEST_NAME,
     MAX_SEEDS,
+    Advice,
+    after,
     explain_unknown,
     line,
     line_of_object,
@@ -55,8 +57,8 @@ def unknown_field(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -
     if part is None or len(str(loc[-1])) > LONGEST_NAME:  # advice could nest a long name into too many levels
         return "unknown field; remove it"
     known = part.model_fields
-    return (
-        f"unknown field; {_advise_by_name(loc, value, parts, tasks) or 'remove it, or choose from ' + ', '.join(known)}"
+    return after(
+        "unknown field; ", _advise_by_name(loc, value, parts, tasks) or f"remove it, or choose from {', '.join(known)}"
     )
 
 
@@ -66,12 +68,12 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
     if "." in name and is_top and spec:
         return f"it belongs in grid, with a list of values{_line_of_grid(name, value, parts)}"
     if "." in name and is_top:
-        return f"only a sweep's grid has dotted names; write {line(name.split('.'), value)}"
+        return Advice("only a sweep's grid has dotted names", name.split("."), value)
     if ":" in name:
         return without_space(loc[:-1], name)
     if same_name(name, EPOCHS):
-        shape = line((*spec, "training", "max_steps"), BLANK)
-        return f"training.max_steps counts updates of batch_size examples each; write {shape}"
+        counted = "training.max_steps counts updates of batch_size examples each"
+        return Advice(counted, (*spec, "training", "max_steps"), BLANK)
     if is_top and name in OTHER_COMMANDS:
         return OTHER_COMMANDS[name]
     if (
@@ -81,19 +83,19 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
         and not (isinstance(value, str) and value in tasks)
     ):
         words = json.dumps(value) if isinstance(value, int | float) else value if isinstance(value, str) else BLANK
-        return f"put words of your own into labels; write {line((*spec, 'labels', name), words)}"
+        return Advice("put words of your own into labels", (*spec, "labels", name), words)
     if name == "seed" and ("seeds" in known or (is_top and spec)):
-        return f"did you mean 'seeds'? {_line_of_seed((*spec, 'seeds'), value)}"
+        return after("did you mean 'seeds'? ", _line_of_seed((*spec, "seeds"), value))
     if same_name(name, COUNTS_OF_SEEDS) and ("seeds" in known or (is_top and spec)):
         seeds = range(min(value, MAX_SEEDS + 1)) if type(value) is int else ()
-        return f"did you mean 'seeds'? {line_of_seeds((*spec, 'seeds'), seeds)}"
+        return after("did you mean 'seeds'? ", line_of_seeds((*spec, "seeds"), seeds))
     own = same_name(name, known) or next((tag for tag in TAGS if tag in known and name in CALLED_TAG), None)
     if own is not None:
-        return f"did you mean '{own}'? {_as_field((*loc[:-1], own), value, parts)}"
+        return after(f"did you mean '{own}'? ", _as_field((*loc[:-1], own), value, parts))
     other = elsewhere(name, loc[:-1], parts)
     if other is not None:
         place = f"in {'.'.join(map(str, other[:-1]))}" if other[:-1] else "at the top level"
-        return f"it belongs {place}; {_as_field(other, value, parts)}"
+        return after(f"it belongs {place}; ", _as_field(other, value, parts))
     of_another = next(_of_another_choice(loc, value, parts), None)
     return of_another or suggestion(name, known).strip()
 
@@ -113,7 +115,7 @@ def _line_of_seed(path: Path, value: Any) -> str:
     """Write the line of ``seeds`` for the value of ``seed``: one seed, or a list of seeds."""
     if isinstance(value, list) and all(type(seed) is int for seed in value):
         return line_of_seeds(path, value)
-    return f"write {line(path, value if isinstance(value, list) else [value])}"
+    return Advice("", path, value if isinstance(value, list) else [value], "write")
 
 
 def _as_field(path: Path, value: Any, parts: Parts) -> str:
@@ -124,7 +126,7 @@ def _as_field(path: Path, value: Any, parts: Parts) -> str:
     if path in parts and not isinstance(value, Mapping):
         value = OBJECTS.get(path, value)
     spelt = as_it_is_spelt(path, value)
-    return refusal(path, spelt, parts) or f"write {line(path, spelt)}"
+    return refusal(path, spelt, parts) or Advice("", path, spelt, "write")
 
 
 def _of_another_choice(loc: Path, value: Any, parts: Parts) -> Iterator[str]:
@@ -136,13 +138,13 @@ def _of_another_choice(loc: Path, value: Any, parts: Parts) -> Iterator[str]:
             continue
         named = same_name(str(loc[-1]), known)
         if named is not None:
-            yield f"write {line(path, as_object(path, [{named: value}]))}"
+            yield Advice("", path, as_object(path, [{named: value}]), "write")
         having = choices_with(str(path[-1]), str(loc[-1]))
         if having:
             usual = USUAL_METHOD if USUAL_METHOD in having else next(iter(having))
-            example = line(path, {tag: usual, having[usual]: value})
             chosen = f"{part.model_fields[tag].default}, the {tag} here, does not have it"
-            yield f"{chosen}; {', '.join(having)} have it: write {example}, or remove it"
+            fields = {tag: usual, having[usual]: value}
+            yield Advice(f"{chosen}; {', '.join(having)} have it", path, fields, ": write", ", or remove it")
 
 
 def without_space(part: Path, key: str) -> str:
@@ -152,7 +154,7 @@ def without_space(part: Path, key: str) -> str:
         read = json.loads(value)
     except ValueError:
         read = value.strip()
-    return f"put a space after the colon; write {line((*part, name.strip()), read)}"
+    return Advice("put a space after the colon", (*part, name.strip()), read)
 
 
 def elsewhere(name: str, here: Path, parts: Parts) -> Path | None:
@@ -168,41 +170,39 @@ def where_the_task_is(written: Mapping[str, Any], tasks: Iterable[str]) -> str:
     """Write advice for a spec without ``task``: name the field that was written instead, or show an example."""
     name = written.get("name")
     if isinstance(name, str):
-        return f"put name into task; write {_task(name, tasks)}"
+        return _name_task("put name into task", name, tasks)
     if isinstance(written.get("spec"), Mapping) and ("grid" in written or "random" in written):
         return "this is a sweep; submit the file with `normbench sweep`"
     for key, value in islice(written.items(), MOST_ITEMS):
         if isinstance(value, Mapping) and "task" in value:
             return f"move the content of {quote_value(key)} to the top level"
         if isinstance(key, str) and key.startswith("task:"):
-            return f"put a space after the colon, as {line(('task', 'name'), USUAL_TASK)}"
+            return Advice("put a space after the colon", ("task", "name"), USUAL_TASK, ", as")
         if isinstance(key, str) and key.startswith("name:"):
-            return f"put name into task, and a space after the colon; write {_task(key.partition(':')[2], tasks)}"
+            return _name_task("put name into task, and a space after the colon", key.partition(":")[2], tasks)
         if key == "task.name":
-            return f"a spec has no dotted names; write {_task(value, tasks)}"
+            return _name_task("a spec has no dotted names", value, tasks)
         if nearest(key, ("task",)) and isinstance(value, Mapping):
-            return f"did you mean 'task' by '{key}'? write {line(('task',), in_small_letters(value))}"
+            return Advice(f"did you mean 'task' by '{key}'?", ("task",), in_small_letters(value), " write")
         if nearest(key, ("task",)):
-            return f"did you mean 'task' by '{key}'? write {_task(value, tasks)}{_of_several(value)}"
-    as_key = _with_name_as_key(written, tasks)
-    return f"write {as_key}" if as_key else f"add it, as {line(('task', 'name'), USUAL_TASK)}"
+            return _name_task(f"did you mean 'task' by '{key}'?", value, tasks, " write", _of_several(value))
+    return _with_name_as_key(written, tasks) or Advice("add it", ("task", "name"), USUAL_TASK, ", as")
 
 
 def where_its_name_is(task: Any, tasks: Iterable[str]) -> str | None:
     """Write advice for a ``task`` without ``name`` in which the name is written in another way; None if it is not."""
     if isinstance(task, str) and task.startswith("name:"):
-        return f"put a space after the colon; write {_task(task.partition(':')[2], tasks)}"
+        return _name_task("put a space after the colon", task.partition(":")[2], tasks)
     for key, value in islice(task.items(), MOST_ITEMS) if isinstance(task, Mapping) else ():
         if isinstance(key, str) and key.startswith("name:"):
-            return f"put a space after the colon; write {_task(key.partition(':')[2], tasks)}"
+            return _name_task("put a space after the colon", key.partition(":")[2], tasks)
         if (
             isinstance(key, str)
             and key != "name"
             and (same_name(key, ("name",)) or key.lower() in ("type", "kind", "task"))
         ):
-            return f"did you mean 'name' by '{key}'? write {_task(value, tasks)}"
-    as_key = _with_name_as_key(task, tasks) if isinstance(task, Mapping) else None
-    return as_key and f"write {as_key}"
+            return _name_task(f"did you mean 'name' by '{key}'?", value, tasks, " write")
+    return _with_name_as_key(task, tasks) if isinstance(task, Mapping) else None
 
 
 def no_object(task: Any, tasks: Iterable[str]) -> str:
@@ -221,17 +221,17 @@ def _of_several(tasks: Any) -> str:
     return " (one task for each experiment)" if isinstance(tasks, list) else ""
 
 
-def _with_name_as_key(fields: Mapping[Any, Any], tasks: Iterable[str]) -> str | None:
-    """Write the task whose name is a key: ``permuted_digits: {profile: smoke}``; None if no key is a task's name."""
+def _with_name_as_key(fields: Mapping[Any, Any], tasks: Iterable[str]) -> Advice | None:
+    """Advise the task whose name is a key: ``permuted_digits: {profile: smoke}``; None if no key is a task's name."""
     for key, value in islice(fields.items(), MOST_ITEMS):
         name = same_name(key, tasks) if isinstance(key, str) else None
         if name is not None:
-            return line(("task",), {"name": name, **(value if isinstance(value, Mapping) else {})})
+            return Advice("", ("task",), {"name": name, **(value if isinstance(value, Mapping) else {})}, "write")
     return None
 
 
-def _task(name: Any, tasks: Iterable[str]) -> str:
-    """Write the line that names a task: the task that ``name`` means, else a blank."""
+def _name_task(words: str, name: Any, tasks: Iterable[str], how: str = "; write", rest: str = "") -> Advice:
+    """Advise the line that names a task: the task that ``name`` means, else a blank."""
     name = name[0] if isinstance(name, list) and name else name
     meant = nearest(name.strip(), tasks) if isinstance(name, str) else []
-    return line(("task", "name"), meant[0] if len(meant) == 1 else BLANK)
+    return Advice(words, ("task", "name"), meant[0] if len(meant) == 1 else BLANK, how, rest)

@@ -10,10 +10,10 @@ from normcore.spec.blanks import BLANK
 from normcore.spec.experiment import HASHED
 from normcore.spec.messages import (
     BOUNDS,
+    Advice,
     as_name,
     choose,
     line,
-    line_of_object,
     literals,
     message,
     nearest,
@@ -43,18 +43,26 @@ def wrong_value(error: Any, loc: Path, value: Any, parts: Parts) -> str:
         parts: the class of each part of the spec, by path.
     """
     if _is_nothing(value) and _can_be_null(loc, parts):
-        return f"{message(error)}; {_of_null(loc, parts) or 'null is allowed, without quotes'}: write {line(loc, None)}"
+        allowed = _of_null(loc, parts) or "null is allowed, without quotes"
+        return Advice(f"{message(error)}; {allowed}", loc, None, ": write")
     if error["type"] in NO_OBJECT:
         return _no_object(error, loc, value)
     if isinstance(value, list) and (advice := _one_of(value, loc, parts)):
         return advice
     if loc[-2:] == CLIP and (_is_nothing(value) or type(value) in (int, float)):
-        norm = line((*loc[:-1], "clip_norm"), None if _is_nothing(value) else value)
-        return f"{message(error)}; the largest norm is clip_norm: write {norm}"
+        norm = None if _is_nothing(value) else value
+        return Advice(f"{message(error)}; the largest norm is clip_norm", (*loc[:-1], "clip_norm"), norm, ": write")
     if error["type"] == "literal_error" and (meant := nearest(as_name(value), literals(error))):
-        return f"{message(error)} write {line(loc, meant[0])}"
+        return Advice(message(error), loc, meant[0], " write")
     described = _of_null(loc, parts) if error["type"] in BOUNDS else ""
     return f"{message(error)}; {described}" if described else message(error)
+
+
+def missing(error: Any, loc: Path, parts: Parts) -> str:
+    """Write the message for a missing field, with the field's example if it has one."""
+    field = _field(loc, parts)
+    examples = (field.examples if field else None) or [OBJECTS.get(loc[:-1], {}).get(str(loc[-1]))]
+    return message(error) if examples == [None] else Advice(message(error), loc, examples[0], ", as")
 
 
 def refusal(path: Path, value: Any, parts: Parts) -> str | None:
@@ -88,13 +96,6 @@ def _find_error(path: Path, value: Any, parts: Parts) -> Any:
     return None
 
 
-def example(loc: Path, parts: Parts) -> str:
-    """Write the line of a missing field with the field's example; an empty text if it has no example."""
-    field = _field(loc, parts)
-    examples = (field.examples if field else None) or [OBJECTS.get(loc[:-1], {}).get(str(loc[-1]))]
-    return "" if examples == [None] else f", as {line(loc, examples[0])}"
-
-
 @cache
 def _alone(part: type[BaseModel], name: str) -> type[BaseModel]:
     """Make a class that has only this field of a part, so that a value is checked without the other fields."""
@@ -111,9 +112,9 @@ def _no_object(error: Any, loc: Path, value: Any) -> str:
         return _in_a_grid((*loc, tag), [name[0] for name in names])
     meant = as_object(loc, value) if isinstance(value, list) else None
     if tag:
-        return f"expected an object, as {line_of_object(meant)}" if meant else message(error)
+        return Advice("expected an object", (), meant, ", as") if meant else message(error)
     shown = meant or OBJECTS.get(_in_the_spec(loc))
-    return f"{message(error)}; write {line(loc, shown)}" if shown else message(error)
+    return Advice(message(error), loc, shown) if shown else message(error)
 
 
 def _one_of(values: Sequence[Any], loc: Path, parts: Parts) -> str:
@@ -123,7 +124,7 @@ def _one_of(values: Sequence[Any], loc: Path, parts: Parts) -> str:
     spelt = as_it_is_spelt(loc, values)
     if not spelt or _in_the_spec(loc)[0] not in HASHED or any(refusal(loc, value, parts) for value in spelt):
         return ""
-    return f"expected a value, not a list; write {line(loc, spelt[0])}" if len(spelt) == 1 else _in_a_grid(loc, spelt)
+    return Advice("expected a value, not a list", loc, spelt[0]) if len(spelt) == 1 else _in_a_grid(loc, spelt)
 
 
 def _in_a_grid(loc: Path, values: Sequence[Any]) -> str:
@@ -136,8 +137,8 @@ def _unknown_name(path: Path, value: Any, known: Any, parts: Parts) -> str:
     if isinstance(value, list) and (advice := _one_of(value, path, parts)):
         return advice
     field = _field(path, parts)
-    shown = f", as {line(path, field.default)}" if field else ""
-    return f"unknown {quote_value(value)}; {choose(value, known)}{shown}"
+    told = f"unknown {quote_value(value)}; {choose(value, known)}"
+    return Advice(told, path, field.default, ", as") if field else told
 
 
 def _in_the_spec(loc: Path) -> Path:

@@ -3,19 +3,16 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from normcore.spec import SpecError, TrainingSpec
+from normcore.spec import SpecError
 from normcore.spec.blanks import BLANK
-from normcore.spec.messages import line
+from normcore.spec.messages import Advice
 from normcore.spec.spelling import CHOICES
+from normcore.spec.trial import nest
 from service.sweeps.spec import WrittenSweep
 
-A_LINE = re.compile(rf'(?:(?<=write )|(?<=as )|(?<=: )|(?<=or ))"(?:{"|".join(TrainingSpec.model_fields)})": ')
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
-A_BLANK = re.compile(rf"(?<=[\[{{ ]){BLANK}(?=[\]}},:])")
-QUOTED_BLANK = json.dumps(BLANK, ensure_ascii=False)
-DECODER = json.JSONDecoder()
 Values = Mapping[str, Any]  # by dotted path
 Loc = tuple[str | int, ...]
 
@@ -25,14 +22,6 @@ class Refused(NamedTuple):
 
     values: Values
     errors: Sequence[SpecError]
-
-
-class Advised(NamedTuple):
-    """A line of a spec in a message: its place, and its fields. The fields are None if the line is cut."""
-
-    start: int
-    end: int
-    fields: Mapping[str, Any] | None
 
 
 class Repair(NamedTuple):
@@ -71,11 +60,14 @@ class _Repairs(NamedTuple):
         if path is None:
             return None
         [error] = self.first
+        advice = cast(Advice, error.msg)  # else nobody could repair the value
         if path != place[1] and path in named:
-            wrong = f"{_remove_line(error.msg)}; the sweep has {path}, too; remove one of them"
+            wrong = f"{advice.without_line()}; the sweep has {path}, too; remove one of them"
             return SpecError(place, wrong, error.type)
+        values = _list_repairs(path, self.values, self.found)
+        axis = str(place[0])
         return SpecError(
-            place, _replace_line(error.msg, _write_axis((str(place[0]), path), self.values, self.found)), error.type
+            place, advice.with_line((axis, path), values if axis == "grid" else {"choice": values}), error.type
         )
 
 
@@ -131,8 +123,8 @@ def _list_values(written: WrittenSweep) -> Iterator[tuple[str, str, Sequence[Any
 
 def _repair(path: str, value: Any, error: SpecError) -> Repair | None:
     """Read what to write for a value from the line of a spec in the message; None if the line is about other fields."""
-    advised = _find_line(error.msg)
-    steps, meant, inner = path.split("."), list[str](), advised and advised.fields
+    advice = _find_line(error)
+    steps, meant, inner = path.split("."), list[str](), advice and nest(advice.path, advice.value)
     for _ in steps:
         if not isinstance(inner, Mapping) or len(inner) != 1:
             return None
@@ -165,12 +157,10 @@ def _merge(value: Any, over: Any) -> Any:
     return {**value, **{name: _merge(value.get(name), inner) for name, inner in over.items()}}
 
 
-def _write_axis(loc: tuple[str, str], values: Sequence[Any], repaired: Mapping[int, Repair | None]) -> str:
-    """Write the line of a field of the sweep. Values that nobody can repair are blanks."""
-    axis, path = loc
+def _list_repairs(path: str, values: Sequence[Any], repaired: Mapping[int, Repair | None]) -> list[Any]:
+    """List the repaired values of a field of the sweep. Values that nobody can repair are blanks."""
     repairs = [repaired.get(id(value), Repair(path, value)) for value in values]
-    listed = _drop_doubles([BLANK if repair is None else repair.value for repair in repairs])
-    return line(loc, listed if axis == "grid" else {"choice": listed})
+    return _drop_doubles([BLANK if repair is None else repair.value for repair in repairs])
 
 
 def _drop_doubles(values: Sequence[Any]) -> list[Any]:
@@ -181,60 +171,26 @@ def _drop_doubles(values: Sequence[Any]) -> list[Any]:
 
 def _place(error: SpecError, loc: Loc, written: WrittenSweep) -> SpecError:
     """Convert an error of a cell's spec to an error of the sweep, with a line of the sweep if there is one."""
-    message = put_into_spec(error.msg) if loc[0] == "spec" else _advise_tag(error.msg, written)
-    return SpecError(loc, message, error.type)
+    advice = _find_line(error)
+    if advice is None:
+        return SpecError(loc, error.msg, error.type)
+    in_spec = advice.with_line(("spec", *advice.path), advice.value)
+    return SpecError(loc, in_spec if loc[0] == "spec" else _advise_tag(advice, written), error.type)
 
 
-def put_into_spec(message: str) -> str:
-    """Write ``spec`` around each line of a spec in a message."""
-    advised = _find_line(message)
-    if advised is None:
-        return message
-    fields, rest = message[advised.start : advised.end], message[advised.end :]
-    closed = "}" if advised.fields is not None else ""
-    return f'{message[: advised.start]}"spec": {{{fields}{closed}{put_into_spec(rest)}'
-
-
-def _advise_tag(message: str, written: WrittenSweep) -> str:
-    """Replace the line of a spec that chooses a method, and gives one of its options. The sweep's spec takes the
-    method, unless the sweep has several methods. Other lines of a spec are left out.
+def _advise_tag(advice: Advice, written: WrittenSweep) -> str:
+    """Write advice that chooses a method, and gives one of its options, for the sweep. Its spec takes the method,
+    unless the sweep has several methods. Other lines of a spec are left out.
     """
-    advised = _find_line(message)
-    if advised is None:
-        return message
-    [(part, fields)] = (advised.fields or {"": None}).items()
+    [(part, fields)] = nest(advice.path, advice.value).items()
     tag = CHOICES.get(part, ("",))[0]
     swept = {*written.grid, *written.random} & {part, f"{part}.{tag}"}
     if not swept and isinstance(fields, Mapping) and tag in fields:
-        return _replace_line(message, line(("spec", part, tag), fields[tag]))
-    return _remove_line(message)
+        return advice.with_line(("spec", part, tag), fields[tag])
+    return advice.without_line()
 
 
-def _remove_line(message: str) -> str:
-    """Remove the first line of a spec from a message, with the words that introduce the line."""
-    advised = _find_line(message)
-    if advised is None:
-        return message
-    before = re.sub(r"[:;,]? ?(?:write|as|in quotes:|or)? ?$", "", message[: advised.start])
-    return before + message[advised.end :]
-
-
-def _replace_line(message: str, written: str) -> str:
-    advised = _find_line(message)
-    return message if advised is None else message[: advised.start] + written + message[advised.end :]
-
-
-def _find_line(message: str) -> Advised | None:
-    """Find the first line of a spec in a message."""
-    found = A_LINE.search(message)
-    if found is None:
-        return None
-    rest = message[found.end() :]
-    for text in (rest, A_BLANK.sub(QUOTED_BLANK, rest)):
-        try:
-            value, end = DECODER.raw_decode(text)
-        except ValueError:
-            continue
-        end += found.end() - (len(QUOTED_BLANK) - 1) * (text[:end].count(QUOTED_BLANK) if text != rest else 0)
-        return Advised(found.start(), end, {json.loads(found[0][:-2]): value})
-    return Advised(found.start(), len(message), None)
+def _find_line(error: SpecError) -> Advice | None:
+    """Return the advice of an error if it has the line of a field. A line may also be an item of a list."""
+    advice = error.msg if isinstance(error.msg, Advice) else None
+    return advice if advice and advice.path and all(isinstance(step, str) for step in advice.path) else None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from normcore.spec.messages import Form, line
+from normcore.spec.messages import Advice, Form
 from normcore.spec.metric import ACCURACY, BITS_PER_CHAR, Metric
 from normcore.spec.models.model import Cost, Model
 from normcore.spec.models.recurrent import RecurrentModel
@@ -86,8 +86,8 @@ class CharLM(Benchmark):
         if not path.suffix and len(path.parts) < 2:
             return corpus
         file = path.name if path.is_absolute() or ".." in path.parts else str(path)
-        meant = line(("task",), {"corpus": "file", "file": file})
-        raise PydanticCustomError("corpus", "{message}", {"message": f"a text file is named in file; write {meant}"})
+        told = Advice("a text file is named in file", ("task",), {"corpus": "file", "file": file})
+        raise PydanticCustomError("corpus", "{message}", {"message": told})
 
     @field_validator("file")
     @classmethod

@@ -45,7 +45,7 @@ def test_message_of_pydantic_is_replaced_by_a_repair(written: Any, said: str) ->
             "device: expected 'auto', 'cpu' or 'cuda'; did you mean 'cpu'? write \"device\": \"cpu\"",
         ),
         ({"device": "tpu!"}, "device: expected 'auto', 'cpu' or 'cuda'"),
-        ({"seeds": 5}, 'seeds: expected a list; write "seeds": [0, 1, 2, 3, 4] or "seeds": [5]'),
+        ({"seeds": 5}, 'seeds: expected a list; write "seeds": [0, 1, 2, 3, 4], or [5] for seed 5 alone'),
         ({"seeds": 0}, 'seeds: expected a list; write "seeds": [0]'),
         ({"seeds": 40_000}, 'seeds: expected a list; write "seeds": [40000]'),
         ({"seeds": "3-5"}, 'seeds: expected a list; write "seeds": [3, 4, 5]'),

@@ -18,4 +18,4 @@ def test_target_of_the_small_profile_is_better_than_no_skill(name: str, datasets
     task = tasks.build(spec.task, Resources(datasets_dir, torch.device("cpu"), torch.float32))
     assert task.no_skill is not None
     assert spec.training.target is not None
-    assert not spec.task.metric().reaches(task.no_skill, spec.training.target)
+    assert spec.task.metric().is_better(spec.training.target, than=task.no_skill)

@@ -164,9 +164,9 @@ def test_advice_on_the_spec_of_a_sweep_has_the_spec_around_it(field: str, where:
     check_advice(f"{TASK}, {field}}}\ngrid: {{model.hidden_size: [16, 32]}}", where, line)
 
 
-def test_each_line_of_a_spec_gets_the_spec_around_it() -> None:
+def test_line_of_a_spec_gets_the_spec_around_it() -> None:
     [(_, message)] = refused(load_yaml(f"{TASK}, seeds: 3}}\n{GRID}"))
-    assert message == 'expected a list; write "spec": {"seeds": [0, 1, 2]} or "spec": {"seeds": [3]}'
+    assert message == 'expected a list; write "spec": {"seeds": [0, 1, 2]}, or [3] for seed 3 alone'
 
 
 def test_a_line_that_is_cut_gets_the_spec_around_its_beginning() -> None:
