@@ -3,17 +3,20 @@
 import json
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.analyses.analysis import Analysis
+from normcore.spec.cells import CELLS
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
 from normcore.spec.experiment import HASHED, AnalysisSpec, ExperimentSpec, TrainingSpec
 from normcore.spec.messages import Advice, after, explain_unknown, message, quote_value
 from normcore.spec.methods import METHODS
+from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
@@ -177,15 +180,23 @@ def changes(spec: TrainingSpec) -> dict[str, Any]:
 def departures(spec: TrainingSpec) -> dict[str, tuple[Any, Any]]:
     """Return the fields in which ``spec`` differs from its profile, by dotted path: the spec's value and the profile's
     value. The profile's value is None if the profile does not have the field."""
-    task = {"name": spec.task.name, "profile": spec.task.profile}
-    written: dict[str, Any] = {"task": task, "norm": {"method": spec.norm.method}}
-    usual = _flat(resolve(written | {"model": _tags(spec.model)}))
-    usual |= {f"model.{tag}": value for tag, value in _tags(resolve({"task": task}).model).items()}
+    usual = _usual_fields(type(spec.task), spec.task.profile, type(spec.norm), type(spec.model))
     return {
         path: (value, usual.get(path))
         for path, value in _flat(spec).items()
         if path not in usual or usual[path] != value
     }
+
+
+@lru_cache(maxsize=1024)
+def _usual_fields(task: type[Benchmark], profile: str, norm: type[Method], model: type[Model]) -> Mapping[str, Any]:
+    """Return the fields of a profile, by dotted path. The method has its options for this model. The cell is the
+    profile's. The result is cached, because it takes two resolutions."""
+    named = {"name": BENCHMARKS.tag_of(task), "profile": profile}
+    chosen = {"cell": CELLS.tag_of(model)} if issubclass(model, RecurrentModel) else {}
+    usual = _flat(resolve({"task": named, "norm": {"method": METHODS.tag_of(norm)}, "model": chosen}))
+    own = resolve({"task": named}).model
+    return usual | ({"model.cell": own.cell} if isinstance(own, RecurrentModel) else {})
 
 
 def _of_this_version(written: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -208,10 +219,6 @@ def _no_task(written: Mapping[str, Any]) -> SpecError:
     name = task.get("name")
     wrong = "it is required" if name is None else f"unknown {quote_value(name)}"
     return SpecError(("task", "name"), f"{wrong}; {explain_unknown(name, TASKS)}", "unknown_name")
-
-
-def _tags(model: Model | None) -> dict[str, Any]:
-    return {"cell": model.cell} if isinstance(model, RecurrentModel) else {}
 
 
 def _flat(spec: ExperimentSpec) -> dict[str, Any]:

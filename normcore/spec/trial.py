@@ -10,7 +10,6 @@ from normcore.spec.shapes import describe_values
 from normcore.spec.spelling import Path
 from normcore.spec.wrong_values import Parts
 
-NOT_TRIED = ("contradiction", "value_error", "assertion_error")  # their messages speak of several fields
 LABELS = 'labels takes an object of names and texts, such as {"team": "vision"}'
 Fields = Mapping[str, Any]
 
@@ -34,7 +33,7 @@ def leave_out_refused(
 def _after_trial(error: SpecError, written: Fields, refused: Any, parts_of: Any) -> SpecError:
     advice = error.msg
     fields = advised_fields(error)
-    if not isinstance(advice, Advice) or fields is None or error.type in NOT_TRIED:
+    if not isinstance(advice, Advice) or fields is None:
         return error
     tried = put_over(written, fields)
     wrong = refused(tried)

@@ -14,7 +14,7 @@ from normcore.spec.messages import Advice, after
 from normcore.spec.methods import METHODS
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.resolve import parts_of
-from normcore.spec.trial import NOT_TRIED, advised_fields, nest, put_over, without_fields
+from normcore.spec.trial import advised_fields, nest, put_over, without_fields
 
 DIGITS: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 resolution = importlib.import_module("normcore.spec.resolve")
@@ -139,6 +139,12 @@ def test_advice_shows_its_line_and_knows_the_fields(
     assert advised_fields(SpecError(loc, longer, "x")) == fields
 
 
+def test_advice_without_its_line_ends_with_a_word() -> None:
+    advice = after("unknown field; ", Advice("", ("a",), 1, "write", ", or remove it"))
+    assert isinstance(advice, Advice)
+    assert advice.without_line() == "unknown field, or remove it"
+
+
 HOSTILE = "as 1" * 50_000
 
 
@@ -202,7 +208,7 @@ def test_no_line_to_write_is_refused() -> None:
     for written in mistakes():
         for error in errors_of(written):
             offer = advised_fields(error)
-            if offer and error.type not in (*NOT_TRIED, "pointless"):
+            if offer and error.type != "pointless":
                 mended = put_over(without_fields(written, [error.loc]), offer)
                 again = [other.loc for other in errors_of(mended)]
                 assert not any(loc[: len(leaf)] == leaf for loc in again for leaf in leaves(offer)), (written, error)

@@ -169,6 +169,19 @@ def test_line_of_a_spec_gets_the_spec_around_it() -> None:
     assert message == 'expected a list; write "spec": {"seeds": [0, 1, 2]}, or [3] for seed 3 alone'
 
 
+def test_line_that_a_validator_of_the_task_advises_gets_the_spec_around_it() -> None:
+    [(_, message)] = refused(load_yaml("spec: {task: {name: char_lm, corpus: mine.txt}}\ngrid: {norm.method: [none]}"))
+    assert message.endswith('write "spec": {"task": {"corpus": "file", "file": "mine.txt"}}')
+
+
+def test_item_of_a_list_is_advised_without_the_sweep_around_it() -> None:
+    [(place, message)] = refused(
+        load_yaml('spec: {task: {name: hidden_dynamics}}\ngrid: {task.weight_scales: [["1", 2.0]]}')
+    )
+    assert place == "grid/task.weight_scales/0"
+    assert message.endswith("expected a number without quotes; write 1.0")
+
+
 def test_a_line_that_is_cut_gets_the_spec_around_its_beginning() -> None:
     [(_, message)] = refused(load_yaml(f"{TASK}, name: {'x' * 200}}}\n{GRID}"))
     assert message.endswith("x…")
