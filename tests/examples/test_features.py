@@ -1,10 +1,13 @@
 """The script that converts image features reads numbers from every format, and never runs code in a file."""
 
 import pickle
+import runpy
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,8 +17,23 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "features" / "convert.py"
 TABLE = np.arange(24, dtype=np.float64).reshape(6, 4) / 7
 
 
-def convert(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def convert(*arguments: Any) -> Done:
+    """Run the script in this process."""
+    code: str | int | None = 0
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [str(SCRIPT), *map(str, arguments)])
+        try:
+            runpy.run_path(str(SCRIPT), run_name="__main__")
+        except SystemExit as end:
+            code = end.code
+    assert isinstance(code, int)
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 def written(path: Path, table: Any = TABLE, protocol: int = pickle.HIGHEST_PROTOCOL) -> Path:
@@ -28,6 +46,14 @@ def written(path: Path, table: Any = TABLE, protocol: int = pickle.HIGHEST_PROTO
     else:
         path.write_bytes(pickle.dumps(table, protocol))
     return path
+
+
+def test_the_script_runs_as_a_process(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPT), str(written(tmp_path / "f.mat")), str(tmp_path / "out.npy")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/out.npy: 6 images of 4 numbers\n")
+    refused = subprocess.run(command[:2], capture_output=True, text=True, timeout=60, check=False)
+    assert (refused.returncode, "required: source, target" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["f.mat", "f.npy", "f.npz", "f.pkl", "f.pickle"])
