@@ -1,9 +1,11 @@
 """Rules on imports, on where torch may be loaded, and on an implementation and a test for every part of a spec."""
 
 import ast
+import json
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -36,14 +38,51 @@ def modules(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Nodes of a module's syntax tree. Many rules look at the same module."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imported(path: Path) -> Iterator[str]:
     """Modules that a file imports, at its top or inside a function, as dotted paths."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relative to itself; write the path in full"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+CLIENT = "import normbench, normbench.cli, normbench.__main__"
+WITHOUT_TORCH = [
+    CLIENT,
+    "import normcore.spec, normcore.events, normcore.data.registry, normcore.variables",
+    "from normcore.published import papers; assert papers()",
+    "import workers.app",
+    "import service.processes.local, service.processes.scheduler, service.processes.serve",
+    "import service.app",
+    "from service.app import create_app; from service.settings import Settings;"
+    " create_app(Settings(data_dir={folder!r}), require_keys=False).openapi()",
+]
+LOAD = """
+import json, sys
+for program in sys.argv[1:]:
+    exec(program, {})
+    print(json.dumps([program, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Packages that a fresh process has loaded after each program and those before it."""
+    folder = str(tmp_path_factory.mktemp("data"))
+    programs = {program.format(folder=folder): program for program in WITHOUT_TORCH}
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, *programs], cwd=ROOT, capture_output=True, text=True, timeout=180, check=True
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return {programs[program]: set(packages) for program, packages in lines}
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
@@ -59,10 +98,8 @@ def test_packages_import_only_lower_packages(package: str) -> None:
     assert wrong == []
 
 
-def test_client_and_command_line_import_no_server_and_no_science_packages() -> None:
-    program = "import sys, normbench.cli, normbench.__main__; print(*sys.modules)"
-    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    packages = {name.partition(".")[0] for name in result.stdout.split()}
+def test_client_and_command_line_import_no_server_and_no_science_packages(loaded: dict[str, set[str]]) -> None:
+    packages = loaded[CLIENT]
     assert packages & OURS == {"normbench", "normcore"}
     assert not packages & {"celery", "fastapi", "numpy", "pandas", "sklearn", "sqlalchemy", "uvicorn"}
     for path in modules("normbench"):
@@ -183,13 +220,19 @@ def test_every_room_of_the_service_has_its_rule() -> None:
     assert folders == set(ROOMS)
 
 
+def calls(path: Path) -> Iterator[ast.Call]:
+    """Calls in a module."""
+    return (node for node in nodes(path) if isinstance(node, ast.Call))
+
+
 def test_only_the_lifecycle_changes_a_runs_state() -> None:
     """Only ``lifecycle`` has statements that update runs, and no other module changes the state of a row."""
     for package in ("service", "workers", "normbench"):
         for path in modules(package):
-            tree = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-            updates = [node for node in tree if isinstance(node, ast.Call) and ast.unparse(node) == "update(Run)"]
-            changes = [node for node in tree if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
+            updates = [node for node in calls(path) if ast.unparse(node) == "update(Run)"]
+            changes = [
+                node for node in nodes(path) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            ]
             changed_states = [node for node in changes if node.attr == "state" and ast.unparse(node) != "app.state"]
             if path.parent != ROOT / "service" / "experiments" / "lifecycle":
                 assert updates + changed_states == [], path
@@ -202,33 +245,15 @@ def test_only_results_ends_runs_and_refreshes_entries() -> None:
         path.relative_to(ROOT).as_posix()
         for package in ("service", "workers", "normbench")
         for path in modules(package)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in verbs
+        for node in calls(path)
+        if ast.unparse(node.func) in verbs
     }
     assert callers == {"service/results.py"}
 
 
-WITHOUT_TORCH = [
-    "import service.app",
-    "import normbench, normbench.cli",
-    "import service.processes.local, service.processes.scheduler, service.processes.serve",
-    "import workers.app",
-    "import normcore.spec, normcore.events, normcore.data.registry, normcore.variables",
-    "from normcore.published import papers; assert papers()",
-    "from service.app import create_app; from service.settings import Settings;"
-    " create_app(Settings(data_dir={folder!r}), require_keys=False).openapi()",
-]
-
-
 @pytest.mark.parametrize("program", WITHOUT_TORCH)
-def test_torch_stays_out_of_processes_that_do_not_train(program: str, tmp_path: Path) -> None:
-    check = (
-        f"{program.format(folder=str(tmp_path))}\nimport sys\nprint(sorted({{'torch', 'sklearn'}} & set(sys.modules)))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert result.stdout.strip() == "[]"
+def test_torch_stays_out_of_processes_that_do_not_train(program: str, loaded: dict[str, set[str]]) -> None:
+    assert not {"torch", "sklearn"} & loaded[program]
 
 
 REGISTRIES: Mapping[str, Registry[Any]] = {
@@ -273,6 +298,7 @@ def test_every_class_of_options_has_an_implementation_and_a_test(registry: Regis
 @pytest.mark.parametrize("package", ["normbench", "service"])
 def test_every_module_says_what_it_is_for(package: str) -> None:
     for path in modules(package):
-        source = path.read_text(encoding="utf-8")
-        if source.strip():
-            assert ast.get_docstring(ast.parse(source)), f"{path.relative_to(ROOT)} has no docstring"
+        module = nodes(path)[0]
+        assert isinstance(module, ast.Module)
+        if module.body:
+            assert ast.get_docstring(module), f"{path.relative_to(ROOT)} has no docstring"
