@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import copytree
 from typing import Any
+
+from tests.warm_python import WarmPython, warm_python
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +26,7 @@ def run(pythonpath: str, folder: Path, *command: str) -> str:
     """Run Python with ``command`` in a separate process in ``folder``; return the output."""
     done = subprocess.run(
         [sys.executable, *command],
-        env={"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder), "OMP_NUM_THREADS": "1"},
+        env=environment(pythonpath, folder),
         cwd=folder,
         capture_output=True,
         text=True,
@@ -33,7 +36,18 @@ def run(pythonpath: str, folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def events(pythonpath: str, folder: Path, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+def environment(pythonpath: str, folder: Path) -> dict[str, str]:
+    return {"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder), "OMP_NUM_THREADS": "1"}
+
+
+@contextmanager
+def trainer(pythonpath: str, folder: Path) -> Iterator[WarmPython]:
+    """A process that has imported what each training needs, and nothing of the packages in ``pythonpath``."""
+    with warm_python(["normcore.run"], environment(pythonpath, folder), folder) as python:
+        yield python
+
+
+def events(python: WarmPython, folder: Path, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Run ``python -m normcore`` for a spec; return the printed events."""
     (folder / "spec.json").write_text(json.dumps(spec))
-    return [json.loads(line) for line in run(pythonpath, folder, "-m", "normcore", "spec.json").splitlines()]
+    return [json.loads(line) for line in python.run(folder, "-m", "normcore", "spec.json").splitlines()]

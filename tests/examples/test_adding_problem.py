@@ -1,6 +1,7 @@
 """The example package with a task, installed beside normbench, works like our own tasks."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -9,8 +10,9 @@ import pytest
 
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
-from tests.examples.installation import ROOT, events, install, run
+from tests.examples.installation import ROOT, events, install, run, trainer
 from tests.processes import service
+from tests.warm_python import WarmPython
 
 TAG = "adding_problem"
 TASK = {"name": TAG, "profile": "smoke"}
@@ -25,9 +27,16 @@ def with_example(tmp_path_factory: pytest.TempPathFactory) -> str:
     return install(ROOT / "examples" / TAG, tmp_path_factory.mktemp("example"))
 
 
+@pytest.fixture(scope="module")
+def python(with_example: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """A process that imports the installed example package."""
+    with trainer(with_example, tmp_path_factory.mktemp("python")) as python:
+        yield python
+
+
 @pytest.mark.parametrize("method", ["none", "layer_norm", "recurrent_batch_norm"])
-def test_model_learns_the_task_in_seconds(with_example: str, tmp_path: Path, method: str) -> None:
-    told = events(with_example, tmp_path, {"task": TASK, "norm": {"method": method}})
+def test_model_learns_the_task_in_seconds(python: WarmPython, tmp_path: Path, method: str) -> None:
+    told = events(python, tmp_path, {"task": TASK, "norm": {"method": method}})
     assert told[0]["environment"]["task"] == "adding-problem 0.1.0"
     result = told[-1]["result"]
     assert told[-1]["outcome"] == "reached_target"
@@ -35,7 +44,7 @@ def test_model_learns_the_task_in_seconds(with_example: str, tmp_path: Path, met
     assert result["no_skill"] == NO_SKILL
 
 
-def test_data_is_as_the_documentation_says(with_example: str, tmp_path: Path) -> None:
+def test_data_is_as_the_documentation_says(python: WarmPython, tmp_path: Path) -> None:
     code = """
 import json, torch
 from adding_problem import AddingProblem
@@ -56,7 +65,7 @@ print(json.dumps({
     "marked": [marks[t].any().item() for t in range(7)],
 }))
 """
-    said = json.loads(run(with_example, tmp_path, "-c", code))
+    said = json.loads(python.run(tmp_path, "-c", code))
     assert said["shape"] == [7, 1000, 2]
     assert 0 <= said["numbers"][0] < 0.01 < 0.99 < said["numbers"][1] <= 1
     assert (said["first"], said["second"]) == ([1], [1])

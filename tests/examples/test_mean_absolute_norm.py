@@ -1,5 +1,6 @@
 """The example package with a method, installed beside normbench, works like our own methods."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ from typer.testing import CliRunner
 
 from normbench.cli import app
 from normcore.spec.cells import CELLS
-from tests.examples.installation import ROOT, events, install, run
+from tests.examples.installation import ROOT, events, install, run, trainer
 from tests.processes import service
+from tests.warm_python import WarmPython
 
 TAG = "mean_absolute_norm"
 SITES = ["input", "recurrent", "cell"]
@@ -30,16 +32,23 @@ def with_example(tmp_path_factory: pytest.TempPathFactory) -> str:
     return install(ROOT / "examples" / TAG, tmp_path_factory.mktemp("example"))
 
 
+@pytest.fixture(scope="module")
+def python(with_example: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """A process that imports the installed example package."""
+    with trainer(with_example, tmp_path_factory.mktemp("python")) as python:
+        yield python
+
+
 @pytest.mark.parametrize("task", ["permuted_digits", "feedforward", "convnet"])
-def test_method_trains_in_cells_and_in_layers(with_example: str, tmp_path: Path, task: str) -> None:
+def test_method_trains_in_cells_and_in_layers(python: WarmPython, tmp_path: Path, task: str) -> None:
     spec = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": TAG}}
-    first, *_, last = events(with_example, tmp_path, spec)
+    first, *_, last = events(python, tmp_path, spec)
     assert last["outcome"] in ("completed", "reached_target")
     assert first["environment"]["method"] == "mean-absolute-norm 0.1.0"
 
 
-def test_method_has_a_row_of_table_1(with_example: str, tmp_path: Path) -> None:
-    analysed = events(with_example, tmp_path, {"task": {"name": "invariances"}, "norm": {"method": TAG}})[-1]
+def test_method_has_a_row_of_table_1(python: WarmPython, tmp_path: Path) -> None:
+    analysed = events(python, tmp_path, {"task": {"name": "invariances"}, "norm": {"method": TAG}})[-1]
     assert {finding["name"]: finding["verdict"] for finding in analysed["findings"]} == TABLE_1
 
 
