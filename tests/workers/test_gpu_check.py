@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -17,10 +16,10 @@ from normcore.kernels import gpu_verdicts
 from normcore.kernels.gpu_verdicts import Verdict
 from normcore.spec.kernels import FUSED_PAIRS
 from tests.processes import until
-from workers.gpu_check import Pair
+from tests.workers import gpu_trials
+from tests.workers.gpu_trials import DEAD, HANGS, RAISES, WRONG
 
 CPU = torch.device("cpu")
-DEAD, HANGS, RAISES, WRONG = ("lstm", "layer_norm"), ("gru", "none"), ("rnn", "none"), ("rnn", "rms_norm")
 RIGHT = Verdict(None, 2.0)
 FIRST_TIME = "trying fused kernels on this kind of device, the first time; it takes some minutes"
 
@@ -32,52 +31,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def of_all_kinds(pair: Pair, device: str) -> Verdict:
-    """Trial of kernels that are right, except one that kills its process, one that never ends, one that raises, and a
-    wrong one.
-    """
-    if pair == DEAD:
-        os.kill(os.getpid(), signal.SIGSEGV)
-    if pair == HANGS:
-        signal.pause()
-    if pair == RAISES:
-        raise RuntimeError("CUDA out of memory")
-    return Verdict("y is off", None) if pair == WRONG else RIGHT
-
-
-def none_works(pair: Pair, device: str) -> Verdict:
-    raise subprocess.CalledProcessError(1, "gcc")
-
-
-def right(pair: Pair, device: str) -> Verdict:
-    return RIGHT
-
-
-def never(pair: Pair, device: str) -> Verdict:
-    raise AssertionError(pair)
-
-
-def counted(pair: Pair, device: str) -> Verdict:
-    """Trial that takes a while and writes a line."""
-    with Path(os.environ["XDG_CACHE_HOME"], "calls").open("a") as calls:
-        calls.write(f"{' '.join(pair)}\n")
-    time.sleep(0.2)
-    return RIGHT
-
-
-def compiles_for_ever(pair: Pair, device: str) -> Verdict:
-    compiler = subprocess.Popen(["sleep", "600"])
-    Path(os.environ["XDG_CACHE_HOME"], "compiler").write_text(str(compiler.pid))
-    compiler.wait()
-    return RIGHT
-
-
 def worker(cache: Path, trial: str, seconds: float = 60) -> "subprocess.Popen[str]":
-    """A process that tries all pairs by this module's function ``trial``; it prints its log and its result."""
+    """A process that tries all pairs by the function ``trial`` of ``gpu_trials``; it prints its log and its result."""
     program = (
         "import logging; logging.basicConfig(level='INFO', format='%(message)s');"
         " from workers import fork_server; fork_server.start();"
-        f" from {__name__} import {trial}; from workers.gpu_check import try_all;"
+        f" from {gpu_trials.__name__} import {trial}; from workers.gpu_check import try_all;"
         f" print(try_all('cpu', {trial}, {seconds}))"
     )
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
