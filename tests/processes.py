@@ -6,14 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 
+from service.processes.startup import prepare
+from service.settings import Settings, read_settings
 from tests.servers import free_port
+from tests.service.live import live_api
 
 ENDED = {"succeeded", "failed", "cancelled"}
 READY_SECONDS = 60.0
@@ -32,9 +35,11 @@ class Service:
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120)
         settings = {"data_dir": folder / "data", "threads": 1, **variables}
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("NORMBENCH_")}
+        self.settings = {name: value for name, value in settings.items() if name in Settings.model_fields}
         self.environment |= {f"NORMBENCH_{name.upper()}": str(value) for name, value in settings.items()}
         self.running: list[subprocess.Popen[bytes]] = []
         self._up: subprocess.Popen[bytes] | None = None
+        self._api = ExitStack()
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start ``normbench ARGUMENTS`` in a new process group, with its output in a log."""
@@ -57,6 +62,22 @@ class Service:
             self._up = self.start("up", "--port", str(self.port))
         self.wait_ready()
         return self._up
+
+    def serve(self) -> None:
+        """Start the API in the test's process, which has imported it already. No process of the service stops it."""
+        settings = read_settings(Settings, **self.settings)
+        prepare(settings).close()
+        self.http.base_url = httpx.URL(self._api.enter_context(live_api(settings)))
+
+    def work(self) -> subprocess.Popen[bytes]:
+        """Start the API in the test's process, and a worker as a process, for tests of workers alone."""
+        self.serve()
+        return self.start("worker", "--device", "cpu")
+
+    def close(self) -> None:
+        self.kill_all()
+        self.http.close()
+        self._api.close()
 
     def cluster(self) -> dict[str, subprocess.Popen[bytes]]:
         """Start API, scheduler and one worker as separate processes, and wait until they are ready."""
@@ -184,5 +205,4 @@ def service(folder: Path, **variables: object) -> Iterator[Service]:
     try:
         yield running
     finally:
-        running.kill_all()
-        running.http.close()
+        running.close()

@@ -12,7 +12,7 @@ from tests.processes import service, until
 
 def test_a_worker_without_work_stays_known_by_its_heartbeats(tmp_path: Path) -> None:
     with service(tmp_path, heartbeat_seconds=1) as idle:
-        idle.up()
+        idle.work()
         (first,) = until(lambda: idle.get("/v1/workers")["items"], 30, idle.logs)
         beats = {first["heartbeat_at"]}
 

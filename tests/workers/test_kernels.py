@@ -69,7 +69,7 @@ def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path
     calls = tmp_path / "calls"
     path = compiler(tmp_path / "bin", f'echo "$@" >> {calls}; {QUICKLY}')
     with bare(tmp_path, path) as running:
-        running.up()
+        running.work()
         until(lambda: fused(running), 30, running.logs)  # a worker that compiles counts as one with kernels
         experiment = running.submit(training=BRIEF | {"kernel": "fused"})
         running.wait_succeeded(experiment)
@@ -79,7 +79,7 @@ def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path
         assert sum("kernel.cpp" in call for call in calls.read_text().splitlines()) == 3
         assert [name.partition("-")[0] for name in objects(tmp_path)] == ["gru", "lstm", "rnn"]
         running.kill_all(signal.SIGTERM)
-        running.up()
+        running.start("worker", "--device", "cpu")
         until(lambda: fused(running) == [True], 30, running.logs)
         assert told(running) == [COMPILING], "it was silent the second time"
 
@@ -87,7 +87,7 @@ def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path
 def test_a_worker_without_a_compiler_logs_one_line_and_uses_the_reference(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with bare(tmp_path, str(tmp_path / "empty")) as running:
-        running.up()
+        running.work()
         experiment = running.submit(training=BRIEF)
         running.wait_succeeded(experiment)
         run = running.run_of(experiment)
@@ -104,7 +104,7 @@ def test_a_compiler_that_fails_is_asked_once_and_not_by_every_run(tmp_path: Path
     calls = tmp_path / "calls"
     path = compiler(tmp_path / "bin", f'{ASKED_ELSE} echo failed >> {calls}; echo "no such flag" >&2; exit 3;; esac')
     with bare(tmp_path, path) as running:
-        running.up()
+        running.work()
         until(lambda: fused(running) == [False], 30, running.logs)
         asked = calls.read_text()
         experiment = running.submit(seeds=(0, 1), training=BRIEF)
@@ -152,7 +152,7 @@ def test_a_worker_that_compiles_is_registered_and_claims_nothing(tmp_path: Path)
     go = tmp_path / "go"
     waits = f"while [ ! -e {go} ]; do sleep 0.1; done; {QUICKLY}"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac"), heartbeat_seconds=60) as running:
-        running.up()
+        running.work()
         until(lambda: "compiling" in running.logs() and fused(running), 60, running.logs)
         assert fused(running) == [None]
         experiment = running.submit(training=BRIEF | {"kernel": "fused"})
@@ -230,7 +230,7 @@ def test_a_compiling_process_that_cannot_start_is_logged_and_ends_no_worker(
 def test_a_compiling_process_that_is_killed_is_logged_and_ends_no_worker(tmp_path: Path) -> None:
     waits = f"echo $$ >> {tmp_path}/pids; exec sleep 60"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac")) as running:
-        running.up()
+        running.work()
         compilers = [psutil.Process(pid) for pid in hanging(tmp_path, running)]
         builder = compilers[0].parent()
         assert builder is not None
@@ -254,7 +254,7 @@ def test_an_unusable_compiler_or_cache_is_logged_in_one_plain_line(tmp_path: Pat
     with bare(tmp_path, path) as running:
         if what == "cache":
             running.environment["XDG_CACHE_HOME"] = str(tmp_path / ("x" * 300))
-        running.up()
+        running.work()
         until(lambda: fused(running) == [False], 30, running.logs)
         line = told(running)[-1]
         why = {"compiler": "g++ cannot be started: Permission denied", "cache": "cannot be written: [Errno 36]"}[what]

@@ -2,27 +2,24 @@
 
 import errno
 import mmap
-import multiprocessing
 import os
 import threading
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 import torch
-from fsspec.implementations.memory import MemoryFileSystem
 
 from service.db import Database
 from service.settings import InvalidSettings, read_settings
 from tests.processes import service, until
 from tests.service.sample_runs import claimed, run_of, submitted
+from tests.workers.small_memory import train_with_small_memory
 from tests.workers.test_trainer import job, job_of, messages
-from workers import child
+from workers import fork_server
 from workers.memory import TO_BLAME, MemoryWatch, cgroup_limits, for_training, in_words, ran_out
-from workers.messages import Failed, Job, RunStarted
+from workers.messages import Failed, RunStarted
 from workers.report import Report
 from workers.settings import WorkerSettings
 from workers.tasks import Watch
@@ -220,28 +217,11 @@ def test_a_killed_training_is_retried_unless_its_own_memory_was_the_reason(
     assert memory.peak < TO_BLAME * 64 * GIB
 
 
-class SmallMemory(MemoryFileSystem):  # type: ignore[misc]
-    """A store that runs out of memory when a checkpoint is written."""
-
-    protocol = "small"
-
-    def _open(self, path: str, *args: Any, **options: Any) -> Any:
-        if "checkpoint" in path:
-            raise MemoryError
-        return super()._open(path, *args, **options)
-
-
-def train_with_small_memory(job: Job, worker: Connection) -> None:
-    fsspec.register_implementation("small", SmallMemory)
-    child.work(job, worker)
-
-
 def test_exhausted_memory_in_a_call_of_the_store_is_the_trainings_own_error(tmp_path: Path) -> None:
-    alone = multiprocessing.get_context("spawn")
-    ours, theirs = alone.Pipe()
+    ours, theirs = fork_server.context.Pipe()
     spec = {"task": SMOKE, "norm": {"method": "none"}}
     given = job_of(spec, tmp_path, artifacts_url="small://store", checkpoint_seconds=0.0)
-    training = alone.Process(target=train_with_small_memory, args=(given, theirs))
+    training = fork_server.context.Process(target=train_with_small_memory, args=(given, theirs))
     training.start()
     theirs.close()
     told = []
@@ -255,7 +235,7 @@ def test_exhausted_memory_in_a_call_of_the_store_is_the_trainings_own_error(tmp_
 
 def test_a_worker_lives_on_after_a_training_that_ran_out_of_memory(tmp_path: Path) -> None:
     with service(tmp_path, memory_limit="1GiB") as running:
-        running.up()
+        running.work()
         (worker,) = until(lambda: running.get("/v1/workers")["items"], 60, running.logs)
         experiment = running.submit("none", **LARGE)
         run = running.wait_ended(experiment)

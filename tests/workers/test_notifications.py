@@ -213,7 +213,7 @@ def test_a_worker_drops_invalid_messages_from_rabbitmq_and_takes_the_next(
 
 def test_a_worker_process_goes_on_after_invalid_messages(tmp_path: Path, redis_url: str) -> None:
     with service(tmp_path, broker_url=redis_url) as running:
-        worker = running.cluster()["worker"]
+        worker = running.work()
         running.wait_succeeded(running.submit(seeds=(0,)))
         with redis.Redis.from_url(redis_url) as broker:
             broker.lpush(queue_name("cpu"), *RAW.values())
