@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx
 import psutil
 import psycopg
 import pytest
@@ -136,21 +135,13 @@ def test_no_run_is_lost_when_all_processes_are_killed(embedded: Service) -> None
 def test_an_experiment_submitted_while_the_broker_is_away_runs_later(tmp_path: Path, fresh_postgres_url: str) -> None:
     port = free_port()
     with service(tmp_path, database_url=fresh_postgres_url, broker_url=f"redis://127.0.0.1:{port}/0") as running:
-        running.start("api", "--port", str(running.port))
-        until(lambda: _answers(running), 60, running.logs)
+        running.serve()
         assert running.http.get("/readyz").status_code == 503
         experiment = running.submit()
         with private_redis(port):
             running.start("scheduler")
             running.start("worker", "--device", "cpu")
             assert running.wait_ended(experiment)["state"] == "succeeded"
-
-
-def _answers(running: Service) -> bool:
-    try:
-        return running.http.get("/healthz").status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def test_messages_that_the_broker_lost_are_sent_again(cluster: Service, redis_url: str) -> None:
@@ -175,7 +166,7 @@ def test_a_frozen_training_process_is_ended_and_tried_again(embedded: Service) -
 
 def test_a_run_that_is_lost_again_and_again_fails_with_the_reasons(tmp_path: Path) -> None:
     with service(tmp_path, max_attempts=2) as running:
-        running.up()
+        running.work()
         victim = running.submit(**HOPELESS)  # the run never reaches a checkpoint
         for attempt in (1, 2):
             running.wait_for(victim, partial(trains_in_attempt, attempt=attempt))
