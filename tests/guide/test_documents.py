@@ -11,13 +11,16 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from typer.testing import CliRunner
 
 from normbench import Client
+from normbench.cli import app
 from service.db import Database
 from service.experiments.lifecycle import ClaimedRun
 from service.processes.migrate import migrate
@@ -62,6 +65,9 @@ NOT_RUN = {
     "normbench submit spec.yaml": "submits to another machine",
 }
 """Beginnings of commands that these tests do not run: reason by beginning."""
+OURS_ALONE = re.compile(r"normbench [^|<>&;$*\n]*(#.*)?$")
+OWN_PROCESS = {"replay"}
+"""Commands that change their process, as by settings of PyTorch."""
 
 
 class Reader(NamedTuple):
@@ -127,7 +133,19 @@ def run(block: Block, reader: Reader, folder: Path) -> str:
     if block.language == "python":
         return run_one([sys.executable, "-c"], block.text, reader, folder)
     ours = [command for command in commands(block.text) if not command.startswith(tuple(NOT_RUN))]
-    return "".join(run_one(["bash", "-euo", "pipefail", "-c"], command, reader, folder) for command in ours)
+    return "".join(run_command(command, reader, folder) for command in ours)
+
+
+def run_command(command: str, reader: Reader, folder: Path) -> str:
+    """Run a command in a shell, but in this process if it is ours alone, as its imports take longer than its work."""
+    words = shlex.split(as_typed(command, reader), comments=True)
+    if not OURS_ALONE.match(command) or words[1] in OWN_PROCESS:
+        return run_one(["bash", "-euo", "pipefail", "-c"], command, reader, folder)
+    with chdir(folder):
+        done = CliRunner().invoke(app, words[1:], env=reader.environment)
+    assert done.exit_code == 0, f"{command}\n{done.output}"
+    note_ids(done.stdout + done.stderr, reader)
+    return done.stdout
 
 
 def labels(printed: str) -> set[str]:
@@ -146,15 +164,20 @@ def labels(printed: str) -> set[str]:
 
 
 def run_one(program: list[str], text: str, reader: Reader, folder: Path) -> str:
-    """Run a text, and record the ids that it prints. Return what it prints."""
+    """Run a text in a process, and record the ids that it prints. Return what it prints."""
     command = [*program, as_typed(text, reader)]
     done = subprocess.run(command, cwd=folder, env=reader.environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
-    reader.ids.update({found[1]: found[0] for found in ID.finditer(done.stdout + done.stderr)})
+    note_ids(done.stdout + done.stderr, reader)
+    return done.stdout
+
+
+def note_ids(printed: str, reader: Reader) -> None:
+    """Record the ids in a text, and the first run of the newest experiment."""
+    reader.ids.update({found[1]: found[0] for found in ID.finditer(printed)})
     if "exp" in reader.ids:
         with Client(reader.url) as client:
             reader.ids["run"] = client.experiment(reader.ids["exp"])["runs"][0]["id"]
-    return done.stdout
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NOT_RUN_PAGES], ids=name_of)
