@@ -17,6 +17,24 @@ from tests.service.live import live_api
 from tests.service.pages.demo import fill
 
 CHROMIUM = os.environ.get("NORMBENCH_TEST_CHROMIUM", "/usr/bin/chromium")
+ADDRESS_BAR = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
+"""Pages that every window loads for its address bar, in more processor time than most of our pages take."""
+PLAYWRIGHT = (
+    "AimEnabled",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+)
+"""What Playwright turns off; our list replaces its own."""
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -26,6 +44,7 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join((*ADDRESS_BAR, *PLAYWRIGHT))}",
 )
 SEVERE = ("moderate", "serious", "critical")
 WIDE, PHONE = (1280, 900), (390, 844)
