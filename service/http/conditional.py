@@ -11,7 +11,7 @@ from service.http.tables import MEDIA_TYPES
 
 TAGGED = {*MEDIA_TYPES.values(), "text/html"}
 LARGE = 1 << 18  # bytes; a larger answer gets its tag in another thread
-KEPT_IN_304 = ("etag", "cache-control", "vary", "date")
+KEPT_IN_304 = ("etag", "cache-control", "vary", "date", "content-security-policy")
 
 
 class Revalidate:

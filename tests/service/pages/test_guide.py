@@ -66,6 +66,8 @@ def test_colours_are_chosen_on_the_guide(shown: Path, empty_site: Site, new_page
     expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
     page.goto("/guide/results/reliability.html")
     expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
+    page.goto("/guide/index.html")  # answered with 304
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
 
 
 def test_only_scripts_of_the_page_itself_may_run(shown: Path, shared_client: TestClient) -> None:
@@ -75,6 +77,9 @@ def test_only_scripts_of_the_page_itself_may_run(shown: Path, shared_client: Tes
     assert "unsafe" not in policy
     assert "http" not in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
+    again = shared_client.get("/guide/index.html", headers={"If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+    assert again.headers["content-security-policy"] == policy, "a browser takes the headers of the later answer"
     script = shared_client.get("/guide/search/search_index.json")
     assert script.headers["content-type"] == "application/json"
     assert "sha256" not in script.headers["content-security-policy"]
