@@ -19,7 +19,7 @@ demo: $(INSTALLED)  ## the whole path once: service, 15 runs, leaderboard
 test: $(INSTALLED)  ## the whole test suite
 	$(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_OPTIONS)
 
-fast: $(INSTALLED)  ## what needs no processes, servers or long computations
+fast: $(INSTALLED)  ## a third of the tests in a minute: no processes, no servers
 	$(PYTEST) --numprocesses 2 --dist worksteal -m 'not slow' $(PYTEST_OPTIONS)
 
 lint: $(INSTALLED)  ## style, types and words, changing nothing

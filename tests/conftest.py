@@ -21,7 +21,7 @@ from service.db import Database
 from service.processes.migrate import migrate
 from service.settings import Settings
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
-from tests.slow import is_slow, start_early
+from tests.slow import is_slow, is_slow_module, start_early
 
 os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported: tests of its kernels run without a GPU
 
@@ -34,6 +34,11 @@ hypothesis.settings.load_profile("untimed")
 def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of a shell; tests send Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import the modules that ``make fast`` leaves out."""
+    return True if config.option.markexpr == "not slow" and is_slow_module(collection_path) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
