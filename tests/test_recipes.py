@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from typing import Any
@@ -20,7 +21,8 @@ from normcore.spec.methods import METHODS
 from normcore.spec.models import MODELS
 from normcore.spec.tasks import BENCHMARKS
 from tests.documents import README, ROOT, recipes, row_of_a_model
-from tests.examples.installation import events
+from tests.examples.installation import events, trainer
+from tests.warm_python import WarmPython
 
 PACKAGES = ("normbench", "normcore", "service", "workers", "migrations", "tests")
 CONTRACT = "tests/normcore/norms/test_contract.py"
@@ -46,6 +48,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         contract = contract.replace(line, added + line)
     (tree / OF_MODELS).write_text(contract)
     return tree
+
+
+@pytest.fixture(scope="module")
+def training(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """A process that trains with the copy."""
+    with trainer(str(tree), tmp_path_factory.mktemp("training")) as python:
+        yield python
 
 
 def run(tree: Path, *command: str) -> str:
@@ -126,10 +135,10 @@ print(json.dumps([method.norm(2, "input").double()(a, 0).tolist(), method.layer(
     assert json.loads(run(tree, "-c", code)) == [expected, expected]
 
 
-def test_the_method_trains_in_layers_too(tree: Path, tmp_path: Path) -> None:
+def test_the_method_trains_in_layers_too(training: WarmPython, tmp_path: Path) -> None:
     for task in ("feedforward", "convnet"):
         spec = {"task": {"name": task, "profile": "smoke"}, "norm": {"method": "scale_norm"}}
-        assert events(str(tree), tmp_path, spec)[-1]["outcome"] in ("completed", "reached_target")
+        assert events(training, tmp_path, spec)[-1]["outcome"] in ("completed", "reached_target")
 
 
 def test_every_fitting_method_keeps_the_contract_in_the_cell(tree: Path) -> None:
@@ -137,9 +146,9 @@ def test_every_fitting_method_keeps_the_contract_in_the_cell(tree: Path) -> None
     assert passed(tree, CONTRACT, "-k", "mgu and not scale_norm") > 15 * len(fitting)
 
 
-def test_the_task_trains_and_has_a_board(tree: Path, tmp_path: Path) -> None:
+def test_the_task_trains_and_has_a_board(tree: Path, training: WarmPython, tmp_path: Path) -> None:
     spec = {"task": {"name": "resampled_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}}
-    last = events(str(tree), tmp_path, spec)[-1]
+    last = events(training, tmp_path, spec)[-1]
     assert last["outcome"] in ("completed", "reached_target")
     assert last["result"]["value"] > 0.1 == last["result"]["no_skill"]
     code = f"""
@@ -173,9 +182,9 @@ print(json.dumps([listed, board]))
     assert board["problem"]["options"] == {"examples": None, "permutation_seed": 0, "legacy_index_map": True}
 
 
-def test_report_card_of_the_method_has_the_invariances_of_its_equation(tree: Path, tmp_path: Path) -> None:
+def test_report_card_of_the_method_has_the_invariances_of_its_equation(training: WarmPython, tmp_path: Path) -> None:
     spec = {"task": {"name": "invariances"}, "norm": {"method": "scale_norm"}}
-    found = {finding["name"]: finding["verdict"] for finding in events(str(tree), tmp_path, spec)[-1]["findings"]}
+    found = {finding["name"]: finding["verdict"] for finding in events(training, tmp_path, spec)[-1]["findings"]}
     rescaled = {name: verdict for name, verdict in found.items() if name.endswith("rescaling")}
     assert rescaled == {
         "weight_matrix_rescaling": "invariant",
@@ -190,7 +199,9 @@ def test_method_and_cell_pass_the_other_tests_that_find_them_by_name(tree: Path)
     assert passed(tree, *(f"tests/normcore/{module}.py" for module in modules), "-k", "mgu or scale_norm") > 40
 
 
-def test_the_task_reads_the_pixels_from_the_last_to_the_first_and_learns(tree: Path, tmp_path: Path) -> None:
+def test_the_task_reads_the_pixels_from_the_last_to_the_first_and_learns(
+    tree: Path, training: WarmPython, tmp_path: Path
+) -> None:
     code = """
 from normcore.spec.tasks.pixels import SequentialDigits
 from normcore.spec.tasks.reversed_digits import ReversedDigits
@@ -201,7 +212,7 @@ print(back.equal(plain.flip(0)) and not back.equal(plain))
 """
     assert run(tree, "-c", code) == "True\n"
     spec = {"task": {"name": "reversed_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}}
-    result = events(str(tree), tmp_path, spec)[-1]["result"]
+    result = events(training, tmp_path, spec)[-1]["result"]
     assert result["value"] > 1.5 * result["no_skill"]
 
 
@@ -227,17 +238,17 @@ def test_model_and_analysis_pass_the_contract_tests(tree: Path) -> None:
     assert tests >= len(fitting) + 2
 
 
-def test_the_model_trains_and_has_the_parameters_of_its_equations(tree: Path, tmp_path: Path) -> None:
+def test_the_model_trains_and_has_the_parameters_of_its_equations(training: WarmPython, tmp_path: Path) -> None:
     spec = {"task": {"name": "averaged_digits", "profile": "smoke"}}
-    started, *_, last = events(str(tree), tmp_path, spec)
+    started, *_, last = events(training, tmp_path, spec)
     gru, layer, output = 3 * 32 * (1 + 32) + 3 * 32 + 32, (32 + 1) * 32, (32 + 1) * 10
     assert started["parameters"] == gru + layer + output
     assert last["outcome"] in ("completed", "reached_target")
 
 
-def test_analysis_gives_the_findings_of_its_page(tree: Path, tmp_path: Path) -> None:
+def test_analysis_gives_the_findings_of_its_page(training: WarmPython, tmp_path: Path) -> None:
     spec = {"task": {"name": "fading_memory"}, "norm": {"method": "layer_norm"}}
-    *before, last = events(str(tree), tmp_path, spec)
+    *before, last = events(training, tmp_path, spec)
     (finding,) = last["findings"]
     assert finding["value"] == pytest.approx(0.5264, abs=1e-3)
     assert (finding["name"], finding["verdict"]) == ("distance left", "remembers")
