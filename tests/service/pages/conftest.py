@@ -1,13 +1,16 @@
 """Pages in a real browser, from a real server on a real database. Messages of the console and requests are watched."""
 
+import json
 import os
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from service.db import Database
@@ -87,9 +90,9 @@ class Watched:
         page.on("request", asked)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """Browser for one module of tests. While it is open, no other test of the process can run an event loop."""
+    """Browser until the process leaves this folder. While it is open, no test of the process can run an event loop."""
     if not Path(CHROMIUM).exists():
         pytest.skip(f"needs a browser: {CHROMIUM} is not installed (NORMBENCH_TEST_CHROMIUM names another)")
     with sync_playwright() as playwright:
@@ -109,33 +112,67 @@ def settings_in(folder: Path) -> Settings:
     )
 
 
-def site_in(folder: Path, *, filled: bool = False) -> Iterator[Site]:
-    """A running service whose data is in a folder."""
+def site_in(folder: Path, template: Path, found: Mapping[str, str] | None = None) -> Iterator[Site]:
+    """A running service whose data is in a folder, and begins with a copy of a database."""
     settings = settings_in(folder)
-    db = Database(settings.database_url)
-    migrate(db)
-    found = fill(db) if filled else {}
-    db.close()
+    shutil.copy(template, folder / "normbench.db")
     with live_api(settings) as url:
-        yield Site(url, settings, found)
+        yield Site(url, settings, dict(found or {}))
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A database that has measured much (``tests.service.pages.demo``).
+
+    Attributes:
+        found: ids of what is in it, by name.
+    """
+
+    path: Path
+    found: Mapping[str, str]
+
+    def site_in(self, folder: Path) -> Iterator[Site]:
+        """A running service on a copy of the database."""
+        return site_in(folder, self.path, self.found)
+
+
+def demo_in(folder: Path) -> Demo:
+    """The database in a folder, filled by the first test process that needs it."""
+    path, found = folder / "demo.db", folder / "demo.json"
+    with FileLock(folder / "demo.lock"):
+        if not found.exists():
+            path.unlink(missing_ok=True)
+            db = Database(f"sqlite:///{path}")
+            migrate(db)
+            ids = fill(db)
+            db.close()
+            found.write_text(json.dumps(ids))
+    return Demo(path, json.loads(found.read_text()))
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A service that has measured much (``tests.service.pages.demo``); tests leave it as it is."""
-    yield from site_in(tmp_path_factory.mktemp("site"), filled=True)
+def demo(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Demo:
+    """The database that all test processes share; they copy it."""
+    own = tmp_path_factory.getbasetemp()
+    return demo_in(own if worker_id == "master" else own.parent)
 
 
 @pytest.fixture(scope="session")
-def empty_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service that has measured much; tests leave it as it is."""
+    yield from demo.site_in(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="session")
+def empty_site(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service on which nothing was submitted; tests leave it so."""
-    yield from site_in(tmp_path_factory.mktemp("empty"))
+    yield from site_in(tmp_path_factory.mktemp("empty"), sqlite_template)
 
 
 @pytest.fixture
-def fresh_site(tmp_path: Path) -> Iterator[Site]:
+def fresh_site(sqlite_template: Path, tmp_path: Path) -> Iterator[Site]:
     """A service of the test's own, empty."""
-    yield from site_in(tmp_path)
+    yield from site_in(tmp_path, sqlite_template)
 
 
 NewPage = Callable[..., Page]

@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.service.pages.conftest import ARGUMENTS, CHROMIUM, PHONE, WIDE, Site, site_in
+from tests.service.pages.conftest import ARGUMENTS, CHROMIUM, PHONE, WIDE, Site, demo_in
 
 
 def paths(found: Mapping[str, str]) -> Mapping[str, str]:
@@ -37,7 +37,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as scratch,
-        contextmanager(site_in)(Path(scratch), filled=True) as site,
+        contextmanager(demo_in(Path(scratch)).site_in)(Path(scratch)) as site,
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS]) as browser,
     ):

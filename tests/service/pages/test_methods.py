@@ -1,6 +1,8 @@
 """The pages of methods, in a browser: what each does, where it stands, and claims beside findings."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -13,18 +15,30 @@ from service.db import Database
 from service.pages.methods import claim, facts
 from service.report_cards.examples import REPORT_CARD
 from tests.service.pages import sample_pages
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits, site_in
 
 CARD = "/v1/methods/layer_norm/report-card"
 
 
+@pytest.fixture(scope="module")
+def measured(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service on which some of layer_norm's report card is measured; tests leave it as it is."""
+    for site in site_in(tmp_path_factory.mktemp("measured"), sqlite_template):
+        measure(site)
+        yield site
+
+
 @pytest.fixture
-def measured(fresh_site: Site) -> Site:
-    """A service on which some of layer_norm's report card is measured."""
-    db = Database(fresh_site.settings.database_url)
+def own_measured(fresh_site: Site) -> Site:
+    """A service like ``measured`` of the test's own."""
+    measure(fresh_site)
+    return fresh_site
+
+
+def measure(site: Site) -> None:
+    db = Database(site.settings.database_url)
     sample_pages.card(db)
     db.close()
-    return fresh_site
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -85,14 +99,14 @@ def test_an_unknown_figure_is_refused_with_the_known_names(measured: Site) -> No
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_a_missing_analysis_is_submitted_by_a_click(measured: Site, new_page: NewPage, scripts: bool) -> None:
-    page = new_page(measured, scripts=scripts)
+def test_a_missing_analysis_is_submitted_by_a_click(own_measured: Site, new_page: NewPage, scripts: bool) -> None:
+    page = new_page(own_measured, scripts=scripts)
     page.goto("/methods/layer_norm")
     before = page.get_by_role("button", name=re.compile("^Measure ")).count()
     assert before == 7
     page.get_by_role("button", name="Measure step cost in gru").click()
     expect(page).to_have_url(re.compile("/experiments/exp_"))
-    experiment = httpx.get(f"{measured.url}/v1{page.url.removeprefix(measured.url)}").json()
+    experiment = httpx.get(f"{own_measured.url}/v1{page.url.removeprefix(own_measured.url)}").json()
     assert experiment["spec"]["task"]["name"] == "step_cost"
     assert (experiment["spec"]["model"]["cell"], experiment["spec"]["norm"]["method"]) == ("gru", "layer_norm")
     page.goto("/methods/layer_norm")
@@ -116,15 +130,15 @@ def test_standings_of_a_method_agree_with_the_board(site: Site, new_page: NewPag
     expect(page.locator(".standings")).to_contain_text("permuted_digits")
 
 
-def test_an_unchanged_page_of_a_method_is_not_sent_again(measured: Site) -> None:
-    first = httpx.get(f"{measured.url}/methods/layer_norm")
+def test_an_unchanged_page_of_a_method_is_not_sent_again(own_measured: Site) -> None:
+    first = httpx.get(f"{own_measured.url}/methods/layer_norm")
     again = {"If-None-Match": first.headers["etag"]}
-    assert httpx.get(f"{measured.url}/methods/layer_norm", headers=again).status_code == 304
+    assert httpx.get(f"{own_measured.url}/methods/layer_norm", headers=again).status_code == 304
     signed_in = {**again, "Cookie": "normbench_key=nb_x"}
-    assert httpx.get(f"{measured.url}/methods/layer_norm", headers=signed_in).status_code == 200
+    assert httpx.get(f"{own_measured.url}/methods/layer_norm", headers=signed_in).status_code == 200
     analysis = {"task": {"name": "step_cost"}, "model": {"cell": "gru"}, "norm": {"method": "layer_norm"}}
-    httpx.post(f"{measured.url}/v1/experiments", json=analysis)
-    assert httpx.get(f"{measured.url}/methods/layer_norm", headers=again).status_code == 200
+    httpx.post(f"{own_measured.url}/v1/experiments", json=analysis)
+    assert httpx.get(f"{own_measured.url}/methods/layer_norm", headers=again).status_code == 200
 
 
 def test_an_unknown_method_is_not_found(empty_site: Site) -> None:

@@ -2,7 +2,9 @@
 
 import html
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -10,7 +12,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from service.db import Database
 from service.keys import keyring
-from service.processes.migrate import migrate
 from tests.service.live import live_api
 from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits, settings_in
 
@@ -18,11 +19,11 @@ HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture
-def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def locked(sqlite_template: Path, tmp_path: Path) -> Iterator[Site]:
     """A service that asks for keys; ``found`` has a key and the id of this key."""
-    settings = settings_in(tmp_path_factory.mktemp("locked"))
+    settings = settings_in(tmp_path)
+    shutil.copy(sqlite_template, tmp_path / "normbench.db")
     db = Database(settings.database_url)
-    migrate(db)
     with db.transaction() as session:
         row, key = keyring.create(session, "ada")
         found = {"key": key, "id": row.id}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 import pytest
@@ -26,8 +27,8 @@ class Swept:
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
-    for site in site_in(tmp_path_factory.mktemp("swept")):
+def swept(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
+    for site in site_in(tmp_path_factory.mktemp("swept"), sqlite_template):
         db = Database(site.settings.database_url)
         two_axes, methods = sample_pages.sweep_of_two_axes(db), sample_pages.sweep_of_methods(db)
         yield Swept(site, two_axes, methods, sample_pages.sweep_under_way(db))

@@ -3,13 +3,12 @@ within a sentence is as high as its line.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from service.db import Database
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, site_in
+from tests.service.pages.conftest import PHONE, WIDE, Demo, NewPage, Site
 from tests.service.pages.sample_pages import card, sweep_of_two_axes
 from tests.service.pages.screenshots import paths
 
@@ -26,9 +25,9 @@ TOO_SMALL = """(least) => {
 
 
 @pytest.fixture(scope="module")
-def full_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def full_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service that has something to show on each page."""
-    with contextmanager(site_in)(tmp_path_factory.mktemp("full"), filled=True) as site:
+    for site in demo.site_in(tmp_path_factory.mktemp("full")):
         db = Database(site.settings.database_url)
         card(db)
         site.found["sweep"] = sweep_of_two_axes(db)
