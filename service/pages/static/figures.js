@@ -48,9 +48,11 @@ async function draw(figure) {
   const note = figure.querySelector(".figure-note");
   try {
     const address = new URL(figure.dataset.figure, location.origin);
-    address.searchParams.set("theme", theme());
+    const asked = theme();
+    address.searchParams.set("theme", asked);
     const [Plotly, answer] = await Promise.all([loadPlotly(), fetch(address)]);
     const content = await answer.json();
+    if (theme() !== asked) return draw(figure); // the colours were changed meanwhile
     if (!answer.ok) throw new Error(content.detail);
     if (content.layout.height > figure.clientHeight) figure.style.height = `${content.layout.height}px`; // several panels
     const width = figure.clientWidth;

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from service.db import Database
 from tests.service.leaderboards.boards import measured
@@ -235,6 +235,28 @@ def test_curves_are_drawn_when_they_come_near_the_window(site: Site, new_page: N
     expect(figure.locator(".legendtext").first).to_have_text("recurrent_batch_norm")
     check_accessible(page)
     check_fits(page)
+
+
+def test_a_figure_has_the_colours_that_were_chosen_while_it_was_drawn(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
+    held: list[Route] = []
+    page.route("**/*theme=light", lambda route: held.append(route))  # playwright refuses a built-in method
+    page.goto(ALL)
+    figure = page.locator("[data-figure]")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_function("() => window.Plotly")
+    page.emulate_media(color_scheme="dark")
+    for route in held:
+        route.continue_()
+    expect(page.locator("[data-figure][data-drawn]")).to_be_visible()
+    address = figure.get_attribute("data-figure")
+    assert address is not None
+    light, dark = (
+        page.request.get(address, params={"theme": theme}).json()["layout"]["font"]["color"]
+        for theme in ("light", "dark")
+    )
+    assert held
+    assert page.evaluate('() => document.querySelector(".plot-area").layout.font.color') == dark != light
 
 
 def test_an_unchanged_board_is_not_sent_again(site: Site) -> None:
