@@ -195,7 +195,7 @@ def test_report_card_of_the_method_has_the_invariances_of_its_equation(training:
 
 
 def test_method_and_cell_pass_the_other_tests_that_find_them_by_name(tree: Path) -> None:
-    modules = ("norms/test_large_values", "kernels/test_choose", "cells/test_contract")
+    modules = ("norms/test_habits", "norms/test_large_values", "kernels/test_choose", "cells/test_contract")
     assert passed(tree, *(f"tests/normcore/{module}.py" for module in modules), "-k", "mgu or scale_norm") > 40
 
 
