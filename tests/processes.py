@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import psutil
@@ -35,7 +36,6 @@ class Service:
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120)
         settings = {"data_dir": folder / "data", "threads": 1, **variables}
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("NORMBENCH_")}
-        self.settings = {name: value for name, value in settings.items() if name in Settings.model_fields}
         self.environment |= {f"NORMBENCH_{name.upper()}": str(value) for name, value in settings.items()}
         self.running: list[subprocess.Popen[bytes]] = []
         self._up: subprocess.Popen[bytes] | None = None
@@ -65,7 +65,8 @@ class Service:
 
     def serve(self) -> None:
         """Start the API in the test's process, which has imported it already. No process of the service stops it."""
-        settings = read_settings(Settings, **self.settings)
+        with patch.dict(os.environ, self.environment, clear=True):
+            settings = read_settings(Settings)
         prepare(settings).close()
         self.http.base_url = httpx.URL(self._api.enter_context(live_api(settings)))
 

@@ -14,18 +14,16 @@ Here it makes each type once, and broadcasts only blocks of different shapes.
 import dataclasses
 import math
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 import torch
 
-try:
+if find_spec("triton") is not None:
     import triton.language as tl
     from triton.language.semantic import TritonSemantic
     from triton.runtime import interpreter
-except ImportError:
-    pass
-else:
 
     @pytest.fixture(autouse=True)
     def bfloat16_as_on_devices(monkeypatch: pytest.MonkeyPatch) -> None:
