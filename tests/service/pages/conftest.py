@@ -37,7 +37,7 @@ PLAYWRIGHT = (
     "PreconnectToSearch",
     "ThirdPartyStoragePartitioning",
 )
-"""What Playwright turns off; our list replaces its own."""
+"""Features that Playwright turns off. Chromium takes the last list alone, so ours repeats them."""
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
