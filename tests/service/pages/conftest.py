@@ -52,6 +52,9 @@ ARGUMENTS = (
 AXE = Axe().axe_script
 SEVERE = ("moderate", "serious", "critical")
 WIDE, PHONE = (1280, 900), (390, 844)
+each_look = pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
+"""Shows a page in both sizes and in both themes. No colour depends on the size and no layout on the theme, so two of
+the four pairs show all of it; the first page is shown in all four."""
 
 expect.set_options(timeout=90_000)  # milliseconds: a busy machine takes its time
 

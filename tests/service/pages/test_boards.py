@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from service.db import Database
 from tests.service.leaderboards.boards import measured
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, each_look
 from tests.service.sample_runs import submitted_result
 
 PAPER = "/boards/permuted_mnist?profile=paper"
@@ -35,8 +35,7 @@ def board(site: Site, **query: str) -> Any:
     return answer.raise_for_status().json()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@each_look
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
 def test_everybody_can_use_a_board(site: Site, new_page: NewPage, path: str, size: tuple[int, int], theme: str) -> None:
     page = new_page(site, theme=theme, size=size)

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
 
 FOUR = ("recurrent_batch_norm", "rms_norm", "layer_norm", "none")
 
@@ -26,8 +26,7 @@ def differences(page: Page) -> list[str]:
     return page.locator(".pairs").first.locator("td.value strong").all_inner_texts()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@each_look
 def test_the_comparison_page_is_accessible(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
     page = new_page(site, theme=theme, size=size)
     page.goto(address(site, *FOUR))

@@ -16,7 +16,7 @@ from service.experiments.schemas import ExperimentOut, HistoryEntry, ProgressOut
 from service.experiments.seed_curves import SeedCurve, SeedCurves
 from service.pages.experiment import answer, board_address, curve_table, history, list_departures, spread
 from service.workload.backlog import Backlog
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, each_look
 from tests.service.pages.figures import drawn, expect_drawn
 from tests.service.sample_runs import (
     MAX_STEPS,
@@ -206,8 +206,7 @@ def test_the_page_of_an_unknown_experiment_links_to_the_list(shared_client: Test
     assert 'href="/experiments">See all experiments</a>' in answer.text
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE])
+@each_look
 @pytest.mark.parametrize("which", ["running", "failed", "waiting"])
 def test_the_page_of_an_experiment_is_accessible(
     site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]

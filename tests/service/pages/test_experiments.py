@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments import examples
 from service.pages.experiments import ON_A_PAGE, RunResult, rows
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, each_look
 from tests.service.sample_runs import claimed, finished, submitted
 
 HTML = {"Accept": "text/html"}
@@ -156,8 +156,7 @@ def test_an_empty_list_says_what_to_do(empty_site: Site, new_page: NewPage) -> N
     check_accessible(page)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE])
+@each_look
 def test_everybody_can_use_the_list(site: Site, new_page: NewPage, theme: str, size: tuple[int, int]) -> None:
     page = new_page(site, theme=theme, size=size)
     page.goto("/experiments")

@@ -15,7 +15,7 @@ from service.db import Database
 from service.pages.methods import claim, facts
 from service.report_cards.examples import REPORT_CARD
 from tests.service.pages import sample_pages
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits, site_in
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look, site_in
 
 CARD = "/v1/methods/layer_norm/report-card"
 
@@ -41,8 +41,7 @@ def measure(site: Site) -> None:
     db.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@each_look
 def test_pages_of_methods_are_accessible(measured: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
     page = new_page(measured, theme=theme, size=size)
     for path in ("/methods", "/methods/layer_norm", "/methods/none"):

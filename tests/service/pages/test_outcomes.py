@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments import examples
 from service.pages.outcomes import find_divergence_step
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
 from tests.service.sample_runs import begun, claimed, finished, measured, recorded, submitted
 from tests.service.sweeps.sample_sweeps import run_all, stored
 
@@ -96,7 +96,7 @@ def test_a_sweep_with_diverged_runs_is_amber_in_the_list_and_on_its_page(client:
         assert re.search(r'<progress class="[^"]*\bdiverged"', client.get(path).text), path
 
 
-@pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
+@each_look
 def test_pages_with_diverged_runs_are_accessible(
     fresh_site: Site, new_page: NewPage, size: tuple[int, int], theme: str
 ) -> None:

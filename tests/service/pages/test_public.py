@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
 from service.pages.static import FILES
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
 
 
 def test_files_are_kept_for_good_and_compressed_once(shared_client: TestClient) -> None:
@@ -54,7 +54,7 @@ def test_no_page_has_a_script_or_a_style_of_its_own(shared_client: TestClient) -
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style| style=| on[a-z]+=", answer.text)
 
 
-@pytest.mark.parametrize(("theme", "size"), [("light", WIDE), ("dark", PHONE)])
+@each_look
 def test_the_api_is_described_and_tried_in_both_themes(
     empty_site: Site, new_page: NewPage, theme: str, size: tuple[int, int]
 ) -> None:

@@ -14,7 +14,7 @@ from service.experiments.schemas import MeasurementsOut, ProgressOut, RunOut, Se
 from service.fleet.registration import WorkerIdentity, register
 from service.pages.run import answer, results, table, timing
 from service.settings import Settings
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
 from tests.service.pages.figures import expect_drawn
 from tests.service.sample_runs import analysed, begun, claimed, finished, measured, recorded, submitted, timing_of
 
@@ -149,8 +149,7 @@ def test_the_page_of_an_unknown_run_links_to_the_list(shared_client: TestClient)
     assert 'href="/experiments">See all experiments</a>' in answer.text
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE])
+@each_look
 @pytest.mark.parametrize("which", ["running", "failed"])
 def test_the_page_of_a_run_is_accessible(
     site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]

@@ -8,7 +8,7 @@ import pytest
 from markupsafe import escape
 from playwright.sync_api import Page, expect
 
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
 
 LABEL = "<script>alert(1)</script>"
 EXPERIMENT = re.compile(r"/experiments/exp_[0-9A-Z]{26}$")
@@ -29,8 +29,7 @@ def newest(site: Site) -> list[str]:
     return [one["id"] for one in httpx.get(f"{site.url}/v1/experiments").json()["items"]]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@each_look
 def test_everybody_can_use_the_form(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
     page = new_page(site, theme=theme, size=size)
     page.goto("/submit?task=permuted_digits&method=recurrent_batch_norm")

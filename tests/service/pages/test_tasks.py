@@ -7,13 +7,12 @@ from playwright.sync_api import expect
 from normcore.spec import TASKS
 from service.pages.options import may_be
 from service.pages.tasks import answer
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
 
 HTML = {"Accept": "text/html"}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@each_look
 def test_pages_of_tasks_are_accessible(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
     page = new_page(site, theme=theme, size=size)
     for path in ("/tasks", "/tasks/permuted_mnist", "/tasks/gradient_flow"):

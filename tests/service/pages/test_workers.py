@@ -12,7 +12,7 @@ from service.fleet.registration import WorkerIdentity, register
 from service.pages.workers import Row, answer
 from service.workload.examples import QUEUE, WORKER
 from service.workload.schemas import QueueOut
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
 from tests.service.sample_runs import begun, claimed, submitted
 
 IDLE = Row(WORKER, None, None, None, 10.0, 1.0)
@@ -67,8 +67,7 @@ def test_each_worker_is_shown_with_the_run_that_it_trains(client: TestClient, db
     assert "Start a worker" not in shown
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE])
+@each_look
 def test_the_page_of_workers_is_accessible(
     fresh_site: Site, new_page: NewPage, theme: str, size: tuple[int, int]
 ) -> None:
