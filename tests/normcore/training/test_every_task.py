@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTens
 
 from normcore import tasks
 from normcore.data.registry import DATASETS
+from normcore.downstream import classification
 from normcore.events import Finished, Measured, Stepped
 from normcore.models.build import Build
 from normcore.models.words import Words
@@ -32,6 +33,7 @@ from normcore.spec.models.model import Place
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.tasks import BENCHMARKS
+from normcore.tasks.handwriting import Batch as HandwrittenLines
 from normcore.tasks.task import Resources, Task
 from normcore.training import optimizers
 from normcore.training.loop import train, update
@@ -40,7 +42,7 @@ from tests.normcore.training_specs import training_spec
 CPU, META = torch.device("cpu"), torch.device("meta")
 ALL_METRICS = {name: {metric.name for metric in task.metrics} for name, task in BENCHMARKS.items()}
 STEPS = 4  # length of a fake sequence; all steps run the same code
-LONG = {"skip_thoughts": ("recurrent_batch_norm",)}  # trained with these only: a test takes 3,600 regressions
+LONG = {"skip_thoughts": ("recurrent_batch_norm",)}  # trained with these only: a test takes hundreds of regressions
 
 
 def smoke(task: str, method: str, cell: str | None = None, **training: Any) -> TrainingSpec:
@@ -106,7 +108,10 @@ def test_each_method_is_trained_in_each_model() -> None:
 
 @pytest.mark.usefixtures("data_are_read_once")
 @pytest.mark.parametrize(("task", "method"), divided_methods(LONG))
-def test_training_runs_to_its_end_with_finite_values(task: str, method: str, request: pytest.FixtureRequest) -> None:
+def test_training_runs_to_its_end_with_finite_values(
+    task: str, method: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(classification, "STRENGTHS", (16.0,))  # each takes hundreds of regressions
     spec = smoke(task, method)
     *events, finished = train(spec, seed=0, datasets_dir=data_for(spec, request))
     assert isinstance(finished, Finished)
@@ -142,12 +147,14 @@ def short(batch: Any) -> Any:
     return dataclasses.replace(batch, pixels=batch.pixels[:, :STEPS])
 
 
-def short_texts(batch: Any) -> Any:
-    """Cut every text in a batch after a few words; leave all else unchanged."""
+def short_parts(batch: Any) -> Any:
+    """Cut every text and every handwritten line of a batch after a few steps; leave all else unchanged."""
     if isinstance(batch, Words):
         lengths = enumerate(batch.lengths.tolist())
         return Words.of([batch.codes[: min(length, STEPS), k] for k, length in lengths], CPU)
-    return type(batch)(*map(short_texts, batch)) if hasattr(batch, "_fields") else batch
+    if isinstance(batch, HandwrittenLines):
+        return batch._replace(points=batch.points[: STEPS + 1], lengths=batch.lengths.clamp(max=STEPS), longest=STEPS)
+    return type(batch)(*map(short_parts, batch)) if hasattr(batch, "_fields") else batch
 
 
 def fake(batch: Any) -> Any:
@@ -167,7 +174,7 @@ def update_without_values(spec: TrainingSpec, task: Task[Any], updates: int = 2)
     """
     generator = torch.Generator().manual_seed(0)
     batch: Any = task.batch(task.epoch(generator, spec.training.batch_size)[0], generator)
-    batch = short(batch) if isinstance(spec.model, RecurrentModel) else short_texts(batch)
+    batch = short(batch) if isinstance(spec.model, RecurrentModel) else short_parts(batch)
     with FakeTensorMode():
         with META:
             batch = fake(batch)

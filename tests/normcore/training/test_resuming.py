@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +38,29 @@ RUNS: dict[str, dict[str, Any]] = {
 
 
 PAPERS = ("attentive_reader", "draw", "handwriting", "order_embedding", "skip_thoughts")
+MOST_KEPT = "recurrent_batch_norm"  # statistics of each step
+
+
+def fits(task: str, method: str) -> bool:
+    with suppress(InvalidSpec):
+        resolve({"task": {"name": task, "profile": "smoke"}, "norm": {"method": method}})
+        return True
+    return False
 
 
 def of_papers() -> Iterator[tuple[str, str]]:
-    """Each of the papers' tasks with each method that fits it: six methods or more."""
-    for task, method in product(PAPERS, METHODS.ours):
-        with suppress(InvalidSpec):
-            resolve({"task": {"name": task, "profile": "smoke"}, "norm": {"method": method}})
-            yield task, method
+    """Each of the papers' tasks with the method that keeps the most between updates; each other method with one of the
+    tasks. A checkpoint keeps what a task and what a method needs apart."""
+    shares = {task: [MOST_KEPT] for task in PAPERS}
+    for method in METHODS.ours:
+        fitting = [task for task in PAPERS if fits(task, method)]
+        if method != MOST_KEPT and fitting:
+            shares[min(fitting, key=lambda task: len(shares[task]))].append(method)
+    return ((task, method) for task, methods in shares.items() for method in methods)
 
 
 METHODS_OF_PAPERS = list(of_papers())
-assert len(METHODS_OF_PAPERS) > 5 * len(PAPERS)
+assert len(METHODS_OF_PAPERS) > 2 * len(PAPERS)
 
 
 def spec_of(run: dict[str, Any]) -> TrainingSpec:
