@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from normcore.spec.task import Kind
-from service.http.openapi import ResolvedSpec
+from service.http.schemas import ResolvedSpec
 
 
 class MetricOut(BaseModel):

@@ -11,7 +11,7 @@ from normcore.spec.metric import Direction
 from normcore.spec.names import differences, name_of_spec
 from service.experiments.certificates import Certificate
 from service.experiments.tables import Experiment, Run
-from service.http.openapi import Code, ResolvedSpec, mark_type
+from service.http.schemas import Code, ResolvedSpec, mark_type
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 UNKNOWN_YET: dict[str, Any] = dict.fromkeys(  # fields of a run that has not started

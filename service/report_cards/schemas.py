@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from normcore.events import Finding
-from service.http.openapi import WrittenSpec
+from service.http.schemas import WrittenSpec
 from service.leaderboards.schemas import Problem
 
 

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from normcore.spec.metric import Direction
 from service.experiments.schemas import State
-from service.http.openapi import WrittenSpec
+from service.http.schemas import WrittenSpec
 from service.leaderboards.schemas import Entry
 
 

@@ -14,7 +14,7 @@ from normcore.spec.unknown_fields import unknown_field
 from normcore.spec.wrong_values import OF_A_SWEEP
 from service.errors import Invalid
 from service.http.bodies import A_SWEEP
-from service.http.openapi import WrittenSpec
+from service.http.schemas import WrittenSpec
 from service.http.sizes import MAX_LEVELS
 from service.sweeps import advice
 from service.sweeps.distribution import Distribution, Written
