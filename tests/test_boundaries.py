@@ -55,11 +55,12 @@ def imported(path: Path) -> Iterator[str]:
 
 
 CLIENT = "import normbench, normbench.cli, normbench.__main__"
+WORKER = "import workers.app"
 WITHOUT_TORCH = [
     CLIENT,
     "import normcore.spec, normcore.events, normcore.data.registry, normcore.variables",
     "from normcore.published import papers; assert papers()",
-    "import workers.app",
+    WORKER,
     "import service.processes.local, service.processes.scheduler, service.processes.serve",
     "import service.app",
     "from service.app import create_app; from service.settings import Settings;"
@@ -106,6 +107,11 @@ def test_client_and_command_line_import_no_server_and_no_science_packages(loaded
         science = {name for name in imported(path) if name.startswith("normcore.")}
         light = ("normcore.spec.", "normcore.data.", "normcore.variables.")
         assert all(name.startswith(light) for name in science), path
+
+
+def test_workers_import_no_web_framework(loaded: dict[str, set[str]]) -> None:
+    """It takes half a second of each start of a worker."""
+    assert not loaded[WORKER] & {"fastapi", "starlette", "uvicorn"}
 
 
 def test_the_parser_sees_every_kind_of_import(tmp_path: Path) -> None:
