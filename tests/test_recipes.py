@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from typing import Any
@@ -27,6 +28,50 @@ from tests.warm_python import WarmPython
 PACKAGES = ("normbench", "normcore", "service", "workers", "migrations", "tests")
 CONTRACT = "tests/normcore/norms/test_contract.py"
 OF_MODELS = "tests/normcore/models/test_contract.py"
+OF_ANALYSES = "tests/normcore/test_analyse.py"
+OTHERS = tuple(
+    f"tests/normcore/{module}.py"
+    for module in ("norms/test_habits", "norms/test_large_values", "kernels/test_choose", "cells/test_contract")
+)
+OF_RECIPES = (CONTRACT, OF_MODELS, OF_ANALYSES, *OTHERS)
+METHOD, CELL, MODEL, ANALYSIS = "scale_norm", "mgu", "mean_reader", "fading_memory"
+LIST = """
+import json
+import pytest
+
+collected = {}
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    collected["every"] = [item.nodeid for item in items]
+
+def pytest_collection_finish(session):
+    collected["chosen"] = [item.nodeid for item in session.items]
+    with open("collected.json", "w") as file:
+        json.dump(collected, file)
+"""
+
+
+@dataclass(frozen=True)
+class FoundByName:
+    """Tests of the copy that find classes by their names.
+
+    Attributes:
+        every: names of all tests in the modules that find classes by name.
+        chosen: the tests of the recipes' classes, which have passed.
+    """
+
+    every: list[str]
+    chosen: list[str]
+
+    def of(self, name: str, *modules: str) -> list[str]:
+        """Tests in ``modules`` of the class ``name`` alone."""
+        others = {METHOD, CELL} - {name}
+        return [
+            test
+            for test in self.chosen
+            if test.startswith(modules) and name in test and not any(other in test for other in others)
+        ]
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +116,18 @@ def run(tree: Path, *command: str) -> str:
     return done.stdout
 
 
-def passed(tree: Path, *arguments: str) -> int:
-    """Run tests of the copy; return how many passed. No test may fail or be skipped."""
-    last = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments).splitlines()[-1]
-    found = re.match(r"(\d+) passed(, \d+ deselected)? in", last)
-    assert found, last
-    return int(found[1])
+@pytest.fixture(scope="module")
+def found_by_name(tree: Path) -> FoundByName:
+    """The tests of the recipes' classes in one process. No test may fail or be skipped."""
+    named = " or ".join((METHOD, CELL, MODEL, ANALYSIS))
+    (tree / "conftest.py").write_text(LIST)
+    said = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *OF_RECIPES, "-k", named)
+    *_, last = said.splitlines()
+    passed = re.match(r"(\d+) passed(, \d+ deselected)? in", last)
+    assert passed, last
+    collected = json.loads((tree / "collected.json").read_text())
+    assert int(passed[1]) == len(collected["chosen"])
+    return FoundByName(**collected)
 
 
 def test_the_pages_show_all_files_of_their_recipes() -> None:
@@ -115,10 +166,11 @@ def test_classes_of_the_recipes_are_known_without_torch(tree: Path) -> None:
     assert not with_torch
 
 
-def test_the_method_keeps_the_contract_in_every_cell(tree: Path) -> None:
-    listed = run(tree, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", CONTRACT)
-    of_rms_norm = [line for line in listed.splitlines() if "rms_norm" in line and "mgu" not in line]
-    assert passed(tree, CONTRACT, "-k", "scale_norm and not mgu") == len(of_rms_norm) > 50
+def test_the_method_keeps_the_contract_in_every_cell(found_by_name: FoundByName) -> None:
+    of_rms_norm = [
+        name for name in found_by_name.every if name.startswith(CONTRACT) and "rms_norm" in name and CELL not in name
+    ]
+    assert len(found_by_name.of(METHOD, CONTRACT)) == len(of_rms_norm) > 50
 
 
 def test_the_method_computes_its_equation(tree: Path) -> None:
@@ -141,9 +193,9 @@ def test_the_method_trains_in_layers_too(training: WarmPython, tmp_path: Path) -
         assert events(training, tmp_path, spec)[-1]["outcome"] in ("completed", "reached_target")
 
 
-def test_every_fitting_method_keeps_the_contract_in_the_cell(tree: Path) -> None:
+def test_every_fitting_method_keeps_the_contract_in_the_cell(found_by_name: FoundByName) -> None:
     fitting = {tag for tag, method in METHODS.items() if method.fits(CELLS["gru"])}
-    assert passed(tree, CONTRACT, "-k", "mgu and not scale_norm") > 15 * len(fitting)
+    assert len(found_by_name.of(CELL, CONTRACT)) > 15 * len(fitting)
 
 
 def test_the_task_trains_and_has_a_board(tree: Path, training: WarmPython, tmp_path: Path) -> None:
@@ -194,9 +246,8 @@ def test_report_card_of_the_method_has_the_invariances_of_its_equation(training:
     }
 
 
-def test_method_and_cell_pass_the_other_tests_that_find_them_by_name(tree: Path) -> None:
-    modules = ("norms/test_habits", "norms/test_large_values", "kernels/test_choose", "cells/test_contract")
-    assert passed(tree, *(f"tests/normcore/{module}.py" for module in modules), "-k", "mgu or scale_norm") > 40
+def test_method_and_cell_pass_the_other_tests_that_find_them_by_name(found_by_name: FoundByName) -> None:
+    assert sum(len(found_by_name.of(name, *OTHERS)) for name in (METHOD, CELL)) > 40
 
 
 def test_the_task_reads_the_pixels_from_the_last_to_the_first_and_learns(
@@ -231,11 +282,11 @@ print(json.dumps([options.cost(3, 7).parameters, sum(p.numel() for p in cell.par
     assert known == counted == 2 * 5 * (3 + 5) + 3 * 5
 
 
-def test_model_and_analysis_pass_the_contract_tests(tree: Path) -> None:
+def test_model_and_analysis_pass_the_contract_tests(found_by_name: FoundByName) -> None:
     """Each method is tested at each place of the model. The analysis gives the same findings for the same seed."""
     fitting = [method for method in METHODS.values() if method.takes & {"input", "recurrent", "layer", "output"}]
-    tests = passed(tree, OF_MODELS, "tests/normcore/test_analyse.py", "-k", "mean_reader or fading_memory")
-    assert tests >= len(fitting) + 2
+    assert len(found_by_name.of(MODEL, OF_MODELS)) >= len(fitting)
+    assert len(found_by_name.of(ANALYSIS, OF_ANALYSES)) >= 2
 
 
 def test_the_model_trains_and_has_the_parameters_of_its_equations(training: WarmPython, tmp_path: Path) -> None:
