@@ -278,14 +278,14 @@ def test_any_shape_equals_the_reference(
 
 @default
 def test_float32_over_many_steps_is_as_accurate_as_eager_torch(cell: str, method: str) -> None:
-    """A single network can have a far larger error, with the kernel as well as with eager torch. An RNN is chaotic more
-    often than other cells."""
+    """A single network can have a far larger error, with the kernel as well as with eager torch: the median of nine was
+    found between 0.8 and 2.1."""
 
     def times(seed: int) -> dict[str, float]:
         built = cell_of(cell, method, {}, inputs=8, hidden=50, seed=seed)
         return times_eager(built, *drawn(built, steps=40, batch=20, seed=seed + 1), floor=1e-6)
 
-    found = median_of_networks(times, 20 if cell == "rnn" else 9)
+    found = median_of_networks(times)
     assert max(found.values()) < 2, found
 
 
