@@ -20,6 +20,7 @@ from service.app import create_app
 from service.db import Database
 from service.processes.migrate import migrate
 from service.settings import Settings
+from tests.compilers import quick_compiler
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 from tests.slow import is_slow, is_slow_module, start_early
 
@@ -86,6 +87,13 @@ def rabbitmq_url() -> Iterator[str]:
             yield url
     except NotInstalled as missing:
         pytest.skip(f"needs a server: RabbitMQ ({missing} is not installed)")
+
+
+@pytest.fixture(scope="session")
+def quickly(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> str:
+    """Line of a shell script that compiles kernels without optimization, each once for all test processes."""
+    own = tmp_path_factory.getbasetemp()
+    return f'exec {quick_compiler((own if worker_id == "master" else own.parent) / "compiled")} "$@"'
 
 
 @pytest.fixture(scope="session")

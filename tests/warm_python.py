@@ -27,13 +27,14 @@ def execute(first, *arguments):
 
 
 for line in sys.stdin:
-    folder, command = json.loads(line)
+    folder, command, variables = json.loads(line)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if child == 0:
             for target, file in enumerate((os.open(os.devnull, os.O_RDONLY), out.fileno(), err.fileno())):
                 os.dup2(file, target)
             os.chdir(folder)
+            os.environ.update(variables)
             status = 1
             try:
                 execute(*command)
@@ -63,14 +64,19 @@ class WarmPython:
 
     def run(self, folder: Path, *command: str) -> str:
         """Execute ``-c CODE`` or ``-m MODULE ARGUMENTS`` in ``folder``; return the output."""
+        out, err, status = self.told(folder, command, {})
+        assert status == 0, out + err
+        return out
+
+    def told(self, folder: Path, command: Sequence[str], variables: Mapping[str, str]) -> tuple[str, str, int]:
+        """Execute a command with more environment variables; return its output, its errors and its status."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([str(folder), command]) + "\n")
+        self._process.stdin.write(json.dumps([str(folder), command, dict(variables)]) + "\n")
         self._process.stdin.flush()
         assert select.select([self._process.stdout], [], [], SECONDS)[0], f"{command} takes more than {SECONDS:g} s"
         status, out, err = json.loads(self._process.stdout.readline())
-        assert status == 0, out + err
-        return str(out)
+        return out, err, status
 
 
 @contextmanager

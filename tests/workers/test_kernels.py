@@ -4,9 +4,7 @@ import errno
 import logging
 import os
 import re
-import shutil
 import signal
-import stat
 import sys
 import sysconfig
 import time
@@ -20,6 +18,7 @@ import psutil
 import pytest
 
 from normcore.kernels.cpu.build import CELLS
+from tests.compilers import command
 from tests.processes import Service, service, until
 from workers import fork_server, kernels
 from workers.kernels import find_missing_requirement, prepare
@@ -27,17 +26,12 @@ from workers.kernels import find_missing_requirement, prepare
 COMPILING = "INFO workers.kernels: compiling kernels for this processor, once on this machine; it takes some seconds"
 MISSING = "WARNING workers.kernels: no fused kernels here, so recurrent networks run by the reference, more slowly:"
 BRIEF = {"max_steps": 2, "eval_every": 2}
-QUICKLY = f'exec {shutil.which("g++")} "$@" -O0'  # its code is slow, which is good enough here
 ASKED_ELSE = 'case "$1" in -dump*) echo 12;; *)'  # a compiler answers questions about its version
 
 
 def compiler(folder: Path, text: str, name: str = "g++") -> str:
     """A PATH whose g++ runs this shell text."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return f"{folder}:{os.environ['PATH']}"
+    return f"{command(folder, name, text)}:{os.environ['PATH']}"
 
 
 @contextmanager
@@ -65,9 +59,9 @@ def objects(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "cache").rglob("*") if path.is_file() and path.suffix != ".lock")
 
 
-def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path: Path) -> None:
+def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path: Path, quickly: str) -> None:
     calls = tmp_path / "calls"
-    path = compiler(tmp_path / "bin", f'echo "$@" >> {calls}; {QUICKLY}')
+    path = compiler(tmp_path / "bin", f'echo "$@" >> {calls}; {quickly}')
     with bare(tmp_path, path) as running:
         running.work()
         until(lambda: fused(running), 30, running.logs)  # a worker that compiles counts as one with kernels
@@ -148,9 +142,9 @@ def hanging(folder: Path, running: Service) -> list[int]:
     return [int(pid) for pid in pids.read_text().split()]
 
 
-def test_a_worker_that_compiles_is_registered_and_claims_nothing(tmp_path: Path) -> None:
+def test_a_worker_that_compiles_is_registered_and_claims_nothing(tmp_path: Path, quickly: str) -> None:
     go = tmp_path / "go"
-    waits = f"while [ ! -e {go} ]; do sleep 0.1; done; {QUICKLY}"
+    waits = f"while [ ! -e {go} ]; do sleep 0.1; done; {quickly}"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac"), heartbeat_seconds=60) as running:
         running.work()
         until(lambda: "compiling" in running.logs() and fused(running), 60, running.logs)

@@ -1,12 +1,8 @@
-"""Processes that build kernels, and fake commands instead of the compiler."""
+"""Processes that build kernels."""
 
-import atexit
 import os
-import shutil
-import stat
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from normcore.kernels.cpu.build import Variant
@@ -44,26 +40,3 @@ def python(script: str, *arguments: str, cwd: Path | None = None, **environment:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def command(folder: Path, name: str, text: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return folder
-
-
-def _compiled_once() -> str:
-    """Write a command that compiles without optimization, and only once in this process for the same arguments before
-    the target. Its code is slow, which does not matter here."""
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder)
-    made = f'{folder}/$(printf "%s" "${{*%"$target"}}" | cksum | tr -d " ")'
-    compiles = f'/usr/bin/g++ "$@" -O0 && cp "$target" "{made}.$$" && mv "{made}.$$" "{made}"'
-    asks = 'case "$1" in -dump*) exec /usr/bin/g++ "$@";; esac\n'
-    text = f'{asks}for target; do :; done\nif [ -e "{made}" ]; then exec cp "{made}" "$target"; fi\n{compiles}'
-    return f'exec {command(folder / "bin", "g++", text)}/g++ "$@"'
-
-
-QUICKLY = _compiled_once()

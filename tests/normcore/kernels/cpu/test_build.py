@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import filelock
@@ -17,8 +18,10 @@ from normcore.kernels.cpu import build
 from normcore.kernels.cpu.build import INSTRUCTION_SETS, PREBUILT, SOURCES, Variant, build_if_missing, place_of
 from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from normcore.kernels.cpu.load import KernelsMissing, instruction_set, load
-from tests.normcore.kernels.cpu.building import PREPARE, QUICKLY, RNN, command, python
+from tests.compilers import command
+from tests.normcore.kernels.cpu.building import PREPARE, RNN, python
 from tests.processes import until
+from tests.warm_python import WarmPython, warm_python
 
 COMPARE = """
 import torch
@@ -60,17 +63,33 @@ except ValueError as error:
 """
 
 
-def chosen(cwd: Path | None = None, **environment: str) -> tuple[list[str], str]:
-    """Kernels that a process gets for auto, for auto again and for fused, and the warnings of the process."""
-    out, err = python(CHOOSE, cwd=cwd, **environment).communicate(timeout=120)
-    return out.splitlines(), err
+Chosen = Callable[..., tuple[list[str], str]]
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    modules = ["normcore.kernels", "normcore.spec.cells.rnn", "normcore.spec.methods.none"]
+    with warm_python(modules, os.environ, tmp_path_factory.mktemp("warm")) as python:
+        yield python
+
+
+@pytest.fixture
+def chosen(warm: WarmPython, tmp_path: Path) -> Chosen:
+    """Asks a process in this environment for kernels. Returns what it gets for auto, for auto again and for fused, and
+    the warnings of the process."""
+
+    def choose(**environment: str) -> tuple[list[str], str]:
+        out, err, _ = warm.told(tmp_path, ("-c", CHOOSE), {**os.environ, **environment})
+        return out.splitlines(), err
+
+    return choose
 
 
 FLAGS = {"x86-64-v4": "avx512bw", "x86-64-v3": "avx2", "portable": None}
 
 
 @pytest.mark.parametrize("capability", ["avx512", "avx2", "default"])
-def test_every_instruction_set_gives_what_the_reference_gives(capability: str, tmp_path: Path) -> None:
+def test_every_instruction_set_gives_what_the_reference_gives(capability: str, tmp_path: Path, quickly: str) -> None:
     """``test_unroll.py`` tests the instruction set of this processor. The others are compiled for this test only, in
     float32 and without optimization, which takes a quarter of the time."""
     expected = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "default": "portable"}[capability]
@@ -79,7 +98,7 @@ def test_every_instruction_set_gives_what_the_reference_gives(capability: str, t
     assert instruction_set() == there[0]
     if expected == there[0] or expected not in there:  # torch crashes with instructions that the processor lacks
         return
-    bin_ = command(tmp_path / "bin", "g++", QUICKLY)
+    bin_ = command(tmp_path / "bin", "g++", quickly)
     path = f"{bin_}:{os.environ['PATH']}"
     asked = {"ATEN_CPU_CAPABILITY": capability, "PATH": path, "XDG_CACHE_HOME": str(tmp_path)}
     out, err = python(COMPARE, cwd=None, **asked).communicate(timeout=300)
@@ -89,8 +108,8 @@ def test_every_instruction_set_gives_what_the_reference_gives(capability: str, t
     assert float(worst) < 1e-5
 
 
-def test_an_object_is_built_once(fake: Path, tmp_path: Path) -> None:
-    command(fake, "g++", QUICKLY)
+def test_an_object_is_built_once(fake: Path, tmp_path: Path, quickly: str) -> None:
+    command(fake, "g++", quickly)
     first = build_if_missing(RNN, tmp_path)
     made = first.stat().st_mtime_ns
     assert build_if_missing(RNN, tmp_path) == first
@@ -98,8 +117,8 @@ def test_an_object_is_built_once(fake: Path, tmp_path: Path) -> None:
     assert sorted(path.suffix for path in tmp_path.iterdir() if path.is_file()) == [".lock", ".so"]
 
 
-def test_concurrent_builds_start_a_single_compiler(tmp_path: Path) -> None:
-    bin_ = command(tmp_path / "bin", "g++", f'echo "$@" >> {tmp_path}/calls; {QUICKLY}')
+def test_concurrent_builds_start_a_single_compiler(tmp_path: Path, quickly: str) -> None:
+    bin_ = command(tmp_path / "bin", "g++", f'echo "$@" >> {tmp_path}/calls; {quickly}')
     path = f"{bin_}:{os.environ['PATH']}"
     both = [python(CHOOSE, PATH=path, XDG_CACHE_HOME=str(tmp_path / "cache")) for _ in range(2)]
     for process in both:
@@ -109,7 +128,7 @@ def test_concurrent_builds_start_a_single_compiler(tmp_path: Path) -> None:
     assert sum("kernel.cpp" in call for call in calls) == 1
 
 
-def test_missing_compiler_gives_the_reference_and_a_single_warning(tmp_path: Path) -> None:
+def test_missing_compiler_gives_the_reference_and_a_single_warning(tmp_path: Path, chosen: Chosen) -> None:
     out, err = chosen(PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
     why = "there are no fused kernels on this machine: there is no g++; install it (Debian: apt install g++)"
     assert out == ["reference", "reference", f"{why}; use auto or reference"]
@@ -130,9 +149,9 @@ def test_without_a_compiler_the_newest_built_object_is_used(fake: Path, monkeypa
     assert place_of(RNN) == objects / "g++-12.2.0" / RNN.file_name
 
 
-def test_without_a_compiler_an_object_built_before_runs(tmp_path: Path) -> None:
+def test_without_a_compiler_an_object_built_before_runs(tmp_path: Path, quickly: str, chosen: Chosen) -> None:
     """A node of a cluster may share the cache with a node that has a compiler."""
-    bin_ = command(tmp_path / "bin", "g++", QUICKLY)
+    bin_ = command(tmp_path / "bin", "g++", quickly)
     cache = str(tmp_path / "cache")
     out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=cache)
     assert out == ["fused"] * 3
@@ -140,7 +159,7 @@ def test_without_a_compiler_an_object_built_before_runs(tmp_path: Path) -> None:
     assert out == ["fused"] * 3, err
 
 
-def test_failing_compiler_is_reported_with_its_reason(tmp_path: Path) -> None:
+def test_failing_compiler_is_reported_with_its_reason(tmp_path: Path, chosen: Chosen) -> None:
     fails = 'case "$1" in -dump*) echo 12;; *) echo "no such flag" >&2; exit 3;; esac'
     bin_ = command(tmp_path / "bin", "g++", fails)
     out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path))
@@ -148,7 +167,7 @@ def test_failing_compiler_is_reported_with_its_reason(tmp_path: Path) -> None:
     assert "g++ ended with 3: no such flag" in out[2]
 
 
-def test_killed_compiler_leaves_no_file(tmp_path: Path) -> None:
+def test_killed_compiler_leaves_no_file(tmp_path: Path, chosen: Chosen) -> None:
     dies = 'case "$1" in -dump*) echo 12;; *) for o; do :; done; echo half > "$o"; kill -9 $$;; esac'
     bin_ = command(tmp_path / "bin", "g++", dies)
     out, _ = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=str(tmp_path / "cache"))
@@ -158,7 +177,7 @@ def test_killed_compiler_leaves_no_file(tmp_path: Path) -> None:
     assert [path.suffix for path in left] == [".lock"]
 
 
-def test_killed_builder_does_not_block_others(tmp_path: Path) -> None:
+def test_killed_builder_does_not_block_others(tmp_path: Path, quickly: str, chosen: Chosen) -> None:
     waits = f'case "$1" in -dump*) echo 12;; *) touch {tmp_path}/began; exec sleep 60;; esac'
     bin_ = command(tmp_path / "bin", "g++", waits)
     cache = str(tmp_path / "cache")
@@ -166,12 +185,12 @@ def test_killed_builder_does_not_block_others(tmp_path: Path) -> None:
     until((tmp_path / "began").exists, 60, str)
     stuck.kill()
     stuck.communicate()
-    command(tmp_path / "bin", "g++", 'case "$1" in -dump*) echo 12;; *) ' + QUICKLY + ";; esac")
+    command(tmp_path / "bin", "g++", 'case "$1" in -dump*) echo 12;; *) ' + quickly + ";; esac")
     out, err = chosen(PATH=f"{bin_}:{os.environ['PATH']}", XDG_CACHE_HOME=cache)
     assert out == ["fused"] * 3, err
 
 
-def test_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+def test_cache_that_cannot_be_written_is_reported(tmp_path: Path, chosen: Chosen) -> None:
     (tmp_path / "normbench").write_text("a file where the folder would be")
     out, err = chosen(XDG_CACHE_HOME=str(tmp_path))
     assert out[0] == "reference"
@@ -179,7 +198,7 @@ def test_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     assert "cannot be written" in err
 
 
-def test_cache_that_cannot_be_searched_is_reported(tmp_path: Path) -> None:
+def test_cache_that_cannot_be_searched_is_reported(tmp_path: Path, chosen: Chosen) -> None:
     """A folder without search permission would be such a cache, but root may search it. Here the name is too long."""
     cache = str(tmp_path / ("x" * 300))
     out, _ = chosen(XDG_CACHE_HOME=cache)
@@ -241,8 +260,8 @@ def test_object_is_synced_to_disk_before_it_is_renamed(
 
 
 @pytest.mark.parametrize("content", [b"", bytes(100_000)], ids=["empty", "zeros"])
-def test_broken_object_in_the_cache_is_rebuilt(fake: Path, content: bytes) -> None:
-    command(fake, "g++", QUICKLY)
+def test_broken_object_in_the_cache_is_rebuilt(fake: Path, content: bytes, quickly: str, chosen: Chosen) -> None:
+    command(fake, "g++", quickly)
     broken = place_of(RNN)
     broken.parent.mkdir(parents=True)
     broken.write_bytes(content)
@@ -250,7 +269,9 @@ def test_broken_object_in_the_cache_is_rebuilt(fake: Path, content: bytes) -> No
     assert out == ["fused"] * 3, err
 
 
-def test_object_that_cannot_be_loaded_is_reported_and_rebuilt_by_the_next_process(fake: Path, tmp_path: Path) -> None:
+def test_object_that_cannot_be_loaded_is_reported_and_rebuilt_by_the_next_process(
+    fake: Path, tmp_path: Path, quickly: str, chosen: Chosen
+) -> None:
     calls = tmp_path / "calls"
     known = 'case "$1" in -dump*) echo 12;; *)'
     command(fake, "g++", f'{known} echo >> {calls}; for o; do :; done; echo no > "$o";; esac')
@@ -259,7 +280,7 @@ def test_object_that_cannot_be_loaded_is_reported_and_rebuilt_by_the_next_proces
         assert out[0] == "reference"
         assert "file too short" in out[2]
         assert calls.read_text().count("\n") == count
-    command(fake, "g++", f"{known} {QUICKLY};; esac")
+    command(fake, "g++", f"{known} {quickly};; esac")
     out, err = chosen()
     assert out == ["fused"] * 3, err
 
@@ -274,22 +295,22 @@ def test_broken_prebuilt_object_is_reported_and_kept(
     assert (tmp_path / RNN.file_name).read_text() == "broken"
 
 
-def test_prebuilt_objects_need_no_compiler(fake: Path, tmp_path: Path) -> None:
+def test_prebuilt_objects_need_no_compiler(fake: Path, tmp_path: Path, quickly: str) -> None:
     """The Docker image builds objects into the package; the nodes of the cluster have no compiler."""
     package = tmp_path / "normcore"
     package.mkdir()
     copied = ["cp", "-r", *map(str, SOURCES.parents[2].iterdir()), str(package)]
     subprocess.run(copied, check=True)
     build = [sys.executable, "-P", "-m", "normcore.kernels.cpu.build", instruction_set()]
-    command(fake, "g++", QUICKLY)
+    command(fake, "g++", quickly)
     in_copy = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(build, env=in_copy, capture_output=True, text=True, check=True)
     made = [Path(line) for line in done.stdout.splitlines()]
     assert [path.parent for path in made] == [package / "kernels" / "cpu" / "prebuilt"] * 3
     empty = tmp_path / "empty"
     empty.mkdir()
-    out, err = chosen(cwd=tmp_path, PATH=str(empty), XDG_CACHE_HOME=str(empty))
-    assert out == ["fused"] * 3, err
+    out, err = python(CHOOSE, cwd=tmp_path, PATH=str(empty), XDG_CACHE_HOME=str(empty)).communicate(timeout=120)
+    assert out.split() == ["fused"] * 3, err
     assert list(empty.iterdir()) == []
 
 
@@ -317,9 +338,9 @@ def test_prebuilding_on_another_architecture_builds_the_portable_objects(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the flags are those of Linux")
-def test_object_needs_only_the_thread_library_of_the_compiler(fake: Path, tmp_path: Path) -> None:
+def test_object_needs_only_the_thread_library_of_the_compiler(fake: Path, tmp_path: Path, quickly: str) -> None:
     """A node may lack the compiler's libraries or have older ones. The library for threads comes with torch."""
-    command(fake, "g++", QUICKLY)
+    command(fake, "g++", quickly)
     needs = subprocess.run(["ldd", build_if_missing(RNN, tmp_path)], capture_output=True, text=True, check=True).stdout
     assert "libc.so" in needs
     assert "libstdc++" not in needs
@@ -328,8 +349,8 @@ def test_object_needs_only_the_thread_library_of_the_compiler(fake: Path, tmp_pa
     assert out == "1\n", err
 
 
-def test_waiting_for_another_builder_ends_when_it_is_done(fake: Path, tmp_path: Path) -> None:
-    command(fake, "g++", QUICKLY)
+def test_waiting_for_another_builder_ends_when_it_is_done(fake: Path, tmp_path: Path, quickly: str) -> None:
+    command(fake, "g++", quickly)
     paths: list[Path] = []
     threads = [threading.Thread(target=lambda: paths.append(build_if_missing(RNN, tmp_path))) for _ in range(3)]
     for thread in threads:

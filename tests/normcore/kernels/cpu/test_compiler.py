@@ -10,7 +10,8 @@ import pytest
 from normcore.kernels.cpu import compiler
 from normcore.kernels.cpu.build import build_if_missing, place_of
 from normcore.kernels.cpu.compiler import BuildFailed, Limit
-from tests.normcore.kernels.cpu.building import BUILD, PREPARE, RNN, command, python
+from tests.compilers import command
+from tests.normcore.kernels.cpu.building import BUILD, PREPARE, RNN, python
 from tests.processes import until
 
 

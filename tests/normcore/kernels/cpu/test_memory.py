@@ -5,7 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.normcore.kernels.cpu.building import command, python
+from tests.compilers import command
+from tests.normcore.kernels.cpu.building import python
 
 SANITIZE = "-fsanitize=address -O0"  # compiling with -O3 takes minutes
 RUN = """
