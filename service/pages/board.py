@@ -6,9 +6,10 @@ from functools import partial
 from typing import Literal, get_args
 
 from normcore.spec.names import differences
+from service import wording
 from service.leaderboards.schemas import Entry, Leaderboard
 from service.leaderboards.verdicts import Seeds
-from service.pages import axes, formats
+from service.pages import axes
 from service.pages.axes import Axis
 from service.pages.marks import Mark, mark
 from service.pages.seeds import TooFew, too_few
@@ -118,7 +119,7 @@ def _axis(board: Leaderboard, seeds: Seeds) -> Axis | None:
     means = [entry.value.mean for entry in shown if entry.value]
     limits = [limit for entry in shown if entry.value for limit in entry.value.ci95 or ()]
     limits += [dot for entry in shown for dot in _dots(entry, seeds)]
-    return axes.linear(means, limits, partial(formats.level, metric=board.metric))
+    return axes.linear(means, limits, partial(wording.level, metric=board.metric))
 
 
 def _mark(axis: Axis | None, entry: Entry, seeds: Seeds) -> Mark | None:
@@ -142,8 +143,8 @@ def facts(board: Leaderboard, hidden: int) -> list[str]:
     measured = [entry for entry in board.entries if entry.source == "measured" and not entry.of_older_code]
     seeds = sorted({entry.n_seeds for entry in measured})
     told = [
-        formats.count(len(measured), "entry"),
-        f"{formats.count(sum(entry.n_runs for entry in measured), 'run')}, {_seeds(seeds)}" if measured else "",
+        wording.count(len(measured), "entry"),
+        f"{wording.count(sum(entry.n_runs for entry in measured), 'run')}, {_seeds(seeds)}" if measured else "",
         _some(sum(entry.n_diverged for entry in measured), "run", "diverged"),
         _some(sum(entry.contended for entry in measured), "run", "on a busy machine, left out of seconds"),
         _some(sum(bool(entry.conflicting_seeds) for entry in measured), "entry", "with seeds that do not repeat"),
@@ -156,9 +157,9 @@ def facts(board: Leaderboard, hidden: int) -> list[str]:
 
 def _seeds(counts: Sequence[int]) -> str:
     if len(counts) == 1:
-        return f"{formats.count(counts[0], 'seed')} each"
+        return f"{wording.count(counts[0], 'seed')} each"
     return f"{counts[0]} to {counts[-1]} seeds each"
 
 
 def _some(number: int, one: str, what: str) -> str:
-    return f"{formats.count(number, one)} {what}" if number else ""
+    return f"{wording.count(number, one)} {what}" if number else ""

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
+from service import wording
 from service.comparisons import queries as comparisons
 from service.comparisons.figures import AXES, choose_drawn_entries, choose_points
 from service.comparisons.schemas import Curve, Curved
@@ -26,7 +27,6 @@ from service.leaderboards.queries import Asked
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
 from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
-from service.pages import formats
 from service.pages.board import Published, facts, table
 from service.pages.method_ranks import busiest, rank_table
 from service.pages.rendering import address, answer_from_cache, html, page
@@ -194,7 +194,7 @@ def get_boards(
             "overall": found,
             "verdict": nobody_wins(counted) if all_diverged else overall_verdict(found, seeds),
             "all_diverged": all_diverged,
-            "facts": [formats.count(len(found.tasks), "task") + " with a target that was reached"],
+            "facts": [wording.count(len(found.tasks), "task") + " with a target that was reached"],
             "missing": sorted(BENCHMARKS.keys() - {board.task for board in boards}),
             "left_out": _group_by_reason(found),
         }

@@ -14,6 +14,7 @@ from normcore.problem import own_problem
 from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
+from service import wording
 from service.comparisons import queries as comparisons
 from service.comparisons.figures import AXES, extract_curves
 from service.comparisons.schemas import ComparedEntry, Comparison, Ratio, Split
@@ -23,7 +24,7 @@ from service.http.dependencies import PartsDep
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.entry import converged_values
 from service.leaderboards.queries import Asked
-from service.pages import axes, comparison_text, formats
+from service.pages import axes, comparison_text
 from service.pages.axes import Axis
 from service.pages.boards import curves_as_table
 from service.pages.comparison_text import Compared, Values
@@ -71,7 +72,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: T
     values = _values_by_seed(session, entries)
     rows = comparison_text.compare_with_baseline(comparison, values)
     return {
-        "title": f"{formats.in_words(len(entries)).capitalize()} entries on {task.title}",
+        "title": f"{wording.in_words(len(entries)).capitalize()} entries on {task.title}",
         "comparison": comparison,
         "metric": metric,
         "own": comparison.problem.id == own_problem(comparison.task, cast(ProfileName, comparison.profile)).id,
@@ -162,7 +163,7 @@ def _difference_mark(axis: Axis, row: Compared) -> Mark | None:
 
 
 def _signed_level(number: float, metric: str) -> str:
-    text = formats.level(number, metric).removesuffix("%")
+    text = wording.level(number, metric).removesuffix("%")
     return text.replace("-", "−") if number <= 0 else f"+{text}"
 
 

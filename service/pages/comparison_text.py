@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from normcore.spec.metric import Metric
+from service import wording
 from service.comparisons.schemas import ComparedEntry, Comparison, Outcome, Ratio
 from service.leaderboards.schemas import Verdict
 from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
 from service.leaderboards.verdicts import begin_sentence, in_sentence, list_entries
-from service.pages import formats
 from service.statistics.differences import pair
 from service.statistics.order import SURE
 from service.statistics.spread import cut_by_seed
@@ -64,7 +64,7 @@ def _against_baseline(comparison: Comparison, named: Mapping[str, str]) -> str:
     better, worse, open_ones = names("better"), names("worse"), names("not shown")
     split, few, lost = names("not shown", split=True), names("not tested"), names("not tested", valued=False)
     if len(better) == len(others) > 1:
-        return f"{'Both' if len(others) == 2 else f'All {formats.in_words(len(others))}'} beat {baseline};"
+        return f"{'Both' if len(others) == 2 else f'All {wording.in_words(len(others))}'} beat {baseline};"
     parts = []
     if better:
         parts.append(f"{list_entries(better)} {_verb('beats', better)} {baseline}")
@@ -143,10 +143,10 @@ def _leads(
     if found is None:  # too few seeds for an interval; ``second`` is surely worse all the same
         return f"{best} is best."
     limits = sorted(map(abs, found.ci95)) if found.ci95 and found.ci95[0] * found.ci95[1] > 0 else found.ci95
-    between = formats.difference_interval(limits, metric.name).replace("+", "")
-    sure = f"{formats.p_value(first.above[second.fingerprint])} after Holm"
+    between = wording.difference_interval(limits, metric.name).replace("+", "")
+    sure = f"{wording.p_value(first.above[second.fingerprint])} after Holm"
     return (
-        f"{best} is best, by {formats.distance(found.mean, metric.name, metric.unit)} over {next_one}"
+        f"{best} is best, by {wording.distance(found.mean, metric.name, metric.unit)} over {next_one}"
         f" (95% interval {between}, {sure})."
     )
 
@@ -154,7 +154,7 @@ def _leads(
 def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
     """Facts besides the verdict, such as the number of shared seeds and which entry is fastest."""
     shared = set.intersection(*(set(entry.seeds) for entry in comparison.entries))
-    told = [f"{formats.count(len(shared), 'shared seed')}: same initial weights, same batches" if shared else ""]
+    told = [f"{wording.count(len(shared), 'shared seed')}: same initial weights, same batches" if shared else ""]
     told += [
         _describe_diverged_seeds(comparison, named),
         _gaps(comparison, named),
@@ -166,11 +166,11 @@ def facts(comparison: Comparison, named: Mapping[str, str]) -> list[str]:
 
 def _describe_diverged_seeds(comparison: Comparison, named: Mapping[str, str]) -> str:
     some = [
-        f"{entry.n_diverged} of {formats.count(len(entry.seeds), 'seed')} of {in_sentence(named[entry.fingerprint])}"
+        f"{entry.n_diverged} of {wording.count(len(entry.seeds), 'seed')} of {in_sentence(named[entry.fingerprint])}"
         for entry in comparison.entries
         if entry.n_diverged
     ]
-    return f"{formats.listed(some)} diverged; they count only in scores, as a model without skill" if some else ""
+    return f"{wording.listed(some)} diverged; they count only in scores, as a model without skill" if some else ""
 
 
 def _gaps(comparison: Comparison, named: Mapping[str, str]) -> str:
@@ -206,8 +206,8 @@ def _by_the_clock(comparison: Comparison, named: Mapping[str, str]) -> str:
 
 
 def _with_interval(ratio: Ratio) -> str:
-    limits = formats.ratio_interval(ratio.ci95)
-    return f"{formats.ratio(ratio.ratio)} ({f'95% interval {limits}' if ratio.ci95 else limits})"
+    limits = wording.ratio_interval(ratio.ci95)
+    return f"{wording.ratio(ratio.ratio)} ({f'95% interval {limits}' if ratio.ci95 else limits})"
 
 
 def _other_machines(comparison: Comparison) -> str:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from service import wording
 from service.experiments.schemas import PlanOut
-from service.pages import formats
 from service.workload.backlog import Backlog
 
 
@@ -36,24 +36,24 @@ def estimate(plan: PlanOut, backlog: Backlog) -> Estimate:
 
 def _code(plan: PlanOut) -> str:
     told = [
-        f"{worker.host} (process {worker.pid}) has other code for {formats.listed(worker.parts)} than the API."
+        f"{worker.host} (process {worker.pid}) has other code for {wording.listed(worker.parts)} than the API."
         for worker in plan.code.workers
     ]
     return " ".join([*told, "Runs on these workers would use that other code."]) if told else ""
 
 
 def _claim(plan: PlanOut) -> str:
-    runs = formats.count(plan.runs, "run")
+    runs = wording.count(plan.runs, "run")
     if plan.total_seconds_range is None:
         return f"{runs}; how long is not known yet"
-    low, high = map(formats.seconds, plan.total_seconds_range)
+    low, high = map(wording.seconds, plan.total_seconds_range)
     return f"{runs}, about {low}" if low == high else f"{runs}, {low} to {high}"
 
 
 def _basis(plan: PlanOut) -> str:
     if plan.basis is None:
         return "No similar run was measured on this service."
-    low, high = map(formats.seconds, plan.total_seconds_range or (0.0, 0.0))
+    low, high = map(wording.seconds, plan.total_seconds_range or (0.0, 0.0))
     more = [*(["fastest to slowest"] if low != high else []), *(["one run after the other"] if plan.runs > 1 else [])]
     return "; ".join([f"{plan.basis[:1].upper()}{plan.basis[1:]}", *more]) + "."
 
@@ -66,16 +66,16 @@ def _wait(plan: PlanOut, backlog: Backlog) -> str:
         return f"{place[:1].upper()}{place[1:]}; the wait is not known yet."
     if backlog.expected_wait_seconds < 1:
         return "A worker is free: it begins at once."
-    return f"{place[:1].upper()}{place[1:]}: begins in about {formats.seconds(backlog.expected_wait_seconds)}."
+    return f"{place[:1].upper()}{place[1:]}: begins in about {wording.seconds(backlog.expected_wait_seconds)}."
 
 
 def _memory(plan: PlanOut) -> str:
     if plan.memory_bytes is None:
         return ""
-    needed = f"Memory: a run needs at least {formats.size(plan.memory_bytes)}"
+    needed = f"Memory: a run needs at least {wording.size(plan.memory_bytes)}"
     if plan.worker_memory_bytes is None:
         return f"{needed}; no live worker says what it has."
-    return f"{needed}; the largest live worker gives it {formats.size(plan.worker_memory_bytes)}."
+    return f"{needed}; the largest live worker gives it {wording.size(plan.worker_memory_bytes)}."
 
 
 def _name_measured_seeds(plan: PlanOut) -> str:
@@ -83,6 +83,6 @@ def _name_measured_seeds(plan: PlanOut) -> str:
         return ""
     if len(plan.measured_seeds) == plan.runs:
         return "All these seeds are measured here already; other seeds would tell more."
-    seeds = formats.listed([str(seed) for seed in plan.measured_seeds])
+    seeds = wording.listed([str(seed) for seed in plan.measured_seeds])
     one = len(plan.measured_seeds) == 1
     return f"Seed {seeds} is measured here already." if one else f"Seeds {seeds} are measured here already."

@@ -16,6 +16,7 @@ from normcore.spec import TrainingSpec, departures
 from normcore.spec.experiment import parse
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
+from service import wording
 from service.experiments import parameters, queries, stream
 from service.experiments import routes as experiments
 from service.experiments.figures import MAX_SEEDS
@@ -23,7 +24,6 @@ from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import ExperimentOut, HistoryEntry, RunOut
 from service.experiments.seed_curves import SeedCurves, seed_curves
 from service.http.dependencies import DatabaseDep, Parts, PartsDep
-from service.pages import formats
 from service.pages.facts import facts
 from service.pages.forms import own_fields
 from service.pages.outcomes import count_diverged
@@ -155,22 +155,22 @@ def answer(experiment: ExperimentOut, backlog: Backlog | None) -> Answer:
     if experiment.state == "failed":
         first = next(run for run in runs if run.state == "failed")
         said = (first.error or "").strip().partition("\n")[0]
-        text = f"{states['failed']} of {formats.count(len(runs), 'seed')} failed: {said[:MAX_WRITTEN]}"
+        text = f"{states['failed']} of {wording.count(len(runs), 'seed')} failed: {said[:MAX_WRITTEN]}"
         return Answer(text, "bad", _facts_of(experiment))
     if experiment.state == "cancelled":
-        text = f"Cancelled: {states['succeeded']} of {formats.count(len(runs), 'seed')} had ended before."
+        text = f"Cancelled: {states['succeeded']} of {wording.count(len(runs), 'seed')} had ended before."
         return Answer(text, "warn", _facts_of(experiment))
     return _describe_success(experiment)
 
 
 def _describe_wait(seeds: int, backlog: Backlog | None) -> Answer:
-    none = f"None of {formats.count(seeds, 'seed')} has begun"
+    none = f"None of {wording.count(seeds, 'seed')} has begun"
     if backlog is None:
         return Answer(f"{none}.")
     if not backlog.workers:
         return no_worker(none, backlog.device)
-    told = [f"{formats.count(backlog.workers, 'worker')} for {backlog.device}"]
-    told.append(f"{formats.count(backlog.queued, 'run')} waiting, {backlog.running} running")
+    told = [f"{wording.count(backlog.workers, 'worker')} for {backlog.device}"]
+    told.append(f"{wording.count(backlog.queued, 'run')} waiting, {backlog.running} running")
     return Answer(f"{none}; it waits for its turn.", facts=told)
 
 
@@ -182,7 +182,7 @@ def no_worker(waits: str, device: str) -> Answer:
 
 
 def _describe_done(ended: int, seeds: int) -> str:
-    return f"{ended} of {formats.count(seeds, 'seed')} done"
+    return f"{ended} of {wording.count(seeds, 'seed')} done"
 
 
 def _describe_time_left(runs: Sequence[RunOut]) -> str:
@@ -191,14 +191,14 @@ def _describe_time_left(runs: Sequence[RunOut]) -> str:
     if not etas:
         return ""
     others = any(run.state == "queued" for run in runs)
-    return f", ~{formats.seconds(max(etas))} left{' of those that train now' if others else ''}"
+    return f", ~{wording.seconds(max(etas))} left{' of those that train now' if others else ''}"
 
 
 def _so_far(experiment: ExperimentOut) -> str:
     pooled = _pool_seeds(experiment)
     if pooled is None or pooled[1].mean is None:
         return ""
-    return f"; so far {formats.value(pooled[1].mean, pooled[0])}"
+    return f"; so far {wording.value(pooled[1].mean, pooled[0])}"
 
 
 def _describe_success(experiment: ExperimentOut) -> Answer:
@@ -211,9 +211,9 @@ def _describe_success(experiment: ExperimentOut) -> Answer:
         text = "The seed" if len(runs) == 1 else f"All {len(runs)} seeds"
         return Answer(f"{text} diverged: there is no finite result.", "warn")
     named = metric.replace("_", " ")
-    about = f", {formats.interval_in_words(found.ci95, metric)}" if found.ci95 else "; one seed has no interval"
-    seeds = formats.count(found.n, "seed")
-    text = f"{formats.value(found.mean, metric)} test {named}, mean of {seeds}{about}."
+    about = f", {wording.interval_in_words(found.ci95, metric)}" if found.ci95 else "; one seed has no interval"
+    seeds = wording.count(found.n, "seed")
+    text = f"{wording.value(found.mean, metric)} test {named}, mean of {seeds}{about}."
     return Answer(text, "warn" if count_diverged(runs) else "", _facts_of(experiment))
 
 
@@ -223,7 +223,7 @@ def _facts_of(experiment: ExperimentOut) -> list[str]:
     older = sum(run.of_older_code for run in experiment.runs)
     told = [f"{diverged} diverged"] if diverged else []
     if older:
-        told.append(f"{formats.count(older, 'run')} of older code, left out of the board")
+        told.append(f"{wording.count(older, 'run')} of older code, left out of the board")
     if any((run.result or {}).get("value") is not None for run in experiment.runs):
         told.append(f"{reached} of {len(experiment.runs)} reached the target")
     return told
@@ -269,7 +269,7 @@ def curve_table(curves: SeedCurves | None) -> CurveTable:
         columns["mean"] = {point.step: point.value for point in curves.mean}
     steps = sorted({step for column in columns.values() for step in column})
     rows = [
-        (step, [formats.value(column.get(step), curves.metric) for column in columns.values()])
+        (step, [wording.value(column.get(step), curves.metric) for column in columns.values()])
         for step in spread(steps, MAX_ROWS)
     ]
     return CurveTable(list(columns), rows)
@@ -294,7 +294,7 @@ def list_departures(spec: Mapping[str, Any]) -> list[tuple[str, str, str]] | Non
     if not isinstance(parsed, TrainingSpec):
         return None
     found = departures(parsed)
-    return [(path, formats.option(here), formats.option(usual)) for path, (here, usual) in found.items()]
+    return [(path, wording.option(here), wording.option(usual)) for path, (here, usual) in found.items()]
 
 
 def history(runs: Sequence[RunOut]) -> list[tuple[int, HistoryEntry]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from service.experiments.schemas import RunOut
-from service.pages.formats import listed
+from service.wording import listed
 
 Facts = list[tuple[str, list[tuple[str, str]]]]
 """Name of each fact, and its values. Each value comes with a text that names its seeds, empty for all seeds."""

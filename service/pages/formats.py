@@ -1,79 +1,13 @@
-"""Filters of the templates: texts with markup, and the numbers in words of ``service.wording``."""
+"""Filters of the templates: texts with markup, and the words of ``service.wording``."""
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from markupsafe import Markup, escape
 
-from service.wording import (
-    DASH,
-    NO_SPREAD,
-    THIN,
-    UNBROKEN,
-    count,
-    difference,
-    difference_interval,
-    distance,
-    entries,
-    figure,
-    in_words,
-    interval,
-    interval_in_words,
-    level,
-    listed,
-    moment,
-    option,
-    p_value,
-    pair,
-    rank_interval,
-    ratio,
-    ratio_interval,
-    seconds,
-    share,
-    size,
-    span,
-    steps,
-    time_interval,
-    value,
-)
-
-__all__ = [
-    "DASH",
-    "FILTERS",
-    "NO_SPREAD",
-    "THIN",
-    "UNBROKEN",
-    "count",
-    "difference",
-    "difference_interval",
-    "distance",
-    "entries",
-    "figure",
-    "in_words",
-    "interval",
-    "interval_in_words",
-    "level",
-    "link_papers",
-    "listed",
-    "moment",
-    "name",
-    "option",
-    "p_value",
-    "pair",
-    "prose",
-    "rank_interval",
-    "ratio",
-    "ratio_interval",
-    "seconds",
-    "share",
-    "shorten_digest",
-    "size",
-    "span",
-    "steps",
-    "time_interval",
-    "value",
-]
+from service import wording
 
 ARXIV = re.compile(r"arXiv:([0-9]{4}\.[0-9]{4,5})")
 QUOTED = re.compile(r"(`{1,2})([^`]+)\1")
@@ -105,34 +39,7 @@ def prose(text: str) -> Markup:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    filter.__name__: filter
-    for filter in (
-        value,
-        level,
-        interval,
-        interval_in_words,
-        span,
-        difference,
-        distance,
-        difference_interval,
-        steps,
-        entries,
-        seconds,
-        ratio,
-        ratio_interval,
-        p_value,
-        share,
-        size,
-        count,
-        moment,
-        listed,
-        name,
-        link_papers,
-        prose,
-        shorten_digest,
-        figure,
-        option,
-        pair,
-        rank_interval,
-    )
+    **{word: write for word, write in inspect.getmembers(wording, inspect.isfunction) if not word.startswith("_")},
+    **{filter.__name__: filter for filter in (name, link_papers, prose, shorten_digest)},
 }
+"""Filters by their names in templates. Every public function of ``wording`` is one."""

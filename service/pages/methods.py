@@ -12,12 +12,12 @@ from normcore.events import Finding
 from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
+from service import wording
 from service.catalogue import descriptions
 from service.http.dependencies import PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.seeds import NEEDED, describe_seed_count
-from service.pages import formats
 from service.pages.method_ranks import busiest, rank_table
 from service.pages.options import options_of
 from service.pages.rendering import answer_from_cache, html, page
@@ -89,12 +89,12 @@ def claim(card: ReportCard) -> str:
     first = [one for one in ranked if one.shared_rank == 1]
     surely = sum(one.rank_ci is not None and one.rank_ci[1] == 1 for one in first)
     where = f"{best.task}, {best.profile}"
-    boards = formats.count(len(card.standings), "board")
+    boards = wording.count(len(card.standings), "board")
     if len(first) > 1 and surely == len(first):
         return f"It ranks first on {surely} of {boards}."
     if len(first) > 1:
         return f"It has rank 1 on {len(first)} of {boards}, and is surely first on {surely or 'none'} of these."
-    tied = f", tied with {formats.listed(best.tied_with)}" if best.tied_with else ""
+    tied = f", tied with {wording.listed(best.tied_with)}" if best.tied_with else ""
     return f"Its best rank is {best.shared_rank} of {best.of}{tied} ({where})."
 
 
@@ -109,9 +109,9 @@ def _explain_missing_rank(card: ReportCard) -> str:
 def facts(card: ReportCard) -> list[str]:
     """Facts on the method: the cost of a training step, and how many analyses are not measured yet."""
     costs = [f"{_describe_cost(found)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
-    told = [f"a training step takes {formats.listed(costs)}, compared with none"] if costs else []
+    told = [f"a training step takes {wording.listed(costs)}, compared with none"] if costs else []
     open_ones = len(card.missing)
-    return [*told, *([f"{formats.count(open_ones, 'analysis', 'analyses')} not measured yet"] if open_ones else [])]
+    return [*told, *([f"{wording.count(open_ones, 'analysis', 'analyses')} not measured yet"] if open_ones else [])]
 
 
 def _describe_cost(found: CellOut) -> str:
@@ -140,8 +140,8 @@ def _in_cell(found: CellOut) -> InCell:
     limits = (values.get("ratio.low"), values.get("ratio.high"))
     return InCell(
         cost=_ratio(found.step_cost) if found.step_cost else None,
-        cost_limits=formats.ratio_interval(limits) if all(limit is not None for limit in limits) else None,
-        smallest_batch=None if found.smallest_batch is None else "none" if batch is None else formats.steps(batch),
+        cost_limits=wording.ratio_interval(limits) if all(limit is not None for limit in limits) else None,
+        smallest_batch=None if found.smallest_batch is None else "none" if batch is None else wording.steps(batch),
         flow=_flow(found.gradient_flow) if found.gradient_flow else None,
         device=found.step_cost.device if found.step_cost else None,
     )
@@ -152,7 +152,7 @@ def _values(measured: MeasuredOut | None) -> dict[str, float | None]:
 
 
 def _ratio(measured: MeasuredOut | None) -> str:
-    return formats.ratio(_values(measured).get("ratio"))
+    return wording.ratio(_values(measured).get("ratio"))
 
 
 def _flow(measured: MeasuredOut) -> Mapping[str, Sequence[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.pages import formats
+from service import wording
 
 WORDS = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text", "null": "none"}
 LIMITS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
@@ -26,7 +26,7 @@ def options_of(schema: Mapping[str, Any], without: Collection[str] = ()) -> Sequ
         Option(
             name,
             may_be(option),
-            formats.option(option["default"]) if "default" in option else "required",
+            wording.option(option["default"]) if "default" in option else "required",
             option.get("description", ""),
         )
         for name, option in schema["properties"].items()
@@ -47,4 +47,4 @@ def may_be(schema: Mapping[str, Any]) -> str:
 
 
 def _limit(number: float) -> str:
-    return formats.steps(number) if isinstance(number, int) else f"{number:g}"
+    return wording.steps(number) if isinstance(number, int) else f"{number:g}"

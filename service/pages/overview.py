@@ -8,12 +8,12 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from normcore.spec.task import ProfileName
+from service import wording
 from service.db import utc_now
 from service.experiments import queries as experiments
 from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
 from service.http.dependencies import PartsDep
 from service.leaderboards import queries as leaderboards
-from service.pages import formats
 from service.pages.experiments import Row, rows
 from service.pages.method_ranks import busiest, rank_table
 from service.pages.rendering import page
@@ -52,9 +52,9 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
 def answer(counts: Mapping[str, int], workers: int) -> str:
     """Sentence on what runs now: ``3 running, 12 queued, 2 workers, 0 failed``."""
     known = [(counts.get(state, 0), state) for state in ("running", "queued")]
-    told = [f"{formats.steps(number)} {state}" for number, state in known]
-    told.append(formats.count(workers, "worker"))
-    told.append(f"{formats.steps(counts.get('failed', 0))} failed")
+    told = [f"{wording.steps(number)} {state}" for number, state in known]
+    told.append(wording.count(workers, "worker"))
+    told.append(f"{wording.steps(counts.get('failed', 0))} failed")
     return ", ".join(told)
 
 

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from normcore.spec.tasks import BENCHMARKS
+from service import wording
 from service.artifacts import Artifact
 from service.db import Database
 from service.errors import Unavailable
@@ -17,7 +18,6 @@ from service.experiments import files, parameters, queries, stream
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
 from service.http.dependencies import Parts, PartsDep
-from service.pages import formats
 from service.pages.experiment import MAX_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
 from service.pages.facts import facts
 from service.pages.rendering import answer_from_cache, html
@@ -134,35 +134,35 @@ def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
         return no_worker(f"It waits{again}", alone) if alone else Answer(f"It waits for a worker{again}.")
     if run.state == "running":
         eta = run.progress.eta_seconds
-        left = "" if eta is None else f", ~{formats.seconds(eta)} left"
-        return Answer(f"Step {formats.steps(run.progress.step)} of {formats.steps(run.progress.max_steps)}{left}.")
+        left = "" if eta is None else f", ~{wording.seconds(eta)} left"
+        return Answer(f"Step {wording.steps(run.progress.step)} of {wording.steps(run.progress.max_steps)}{left}.")
     if run.state == "failed":
         return Answer("It failed; the error is below.", "bad")
     if run.state == "cancelled":
-        return Answer(f"It was cancelled at step {formats.steps(run.progress.step)}.", "warn")
+        return Answer(f"It was cancelled at step {wording.steps(run.progress.step)}.", "warn")
     result = run.result or {}
     if run.outcome == "diverged":
         return Answer(_describe_divergence(run, result.get("divergence")), "warn")
     if metric is None:
-        return Answer(f"It found {formats.count(len(result.get('findings', [])), 'thing')}.")
+        return Answer(f"It found {wording.count(len(result.get('findings', [])), 'thing')}.")
     named = metric.replace("_", " ")
-    return Answer(f"{formats.value(result['value'], metric)} test {named}; {_target(result)}.")
+    return Answer(f"{wording.value(result['value'], metric)} test {named}; {_target(result)}.")
 
 
 def _describe_divergence(run: RunOut, divergence: Mapping[str, Any] | None) -> str:
     if divergence is None:
-        return f"It diverged at step {formats.steps(run.progress.step)}: its numbers were no longer finite."
+        return f"It diverged at step {wording.steps(run.progress.step)}: its numbers were no longer finite."
     series = divergence["series"]
     before = divergence["last_finite"].get(series)
-    known = "" if before is None else f"; before that it was {formats.value(before, series.rpartition('.')[2])}"
-    return f"It diverged at step {formats.steps(divergence['step'])}: {series} was no longer finite{known}."
+    known = "" if before is None else f"; before that it was {wording.value(before, series.rpartition('.')[2])}"
+    return f"It diverged at step {wording.steps(divergence['step'])}: {series} was no longer finite{known}."
 
 
 def _target(result: Mapping[str, Any]) -> str:
     if result["steps_to_target"] is None:
         return "it never reached the target"
-    within = formats.seconds(result["seconds_to_target"])
-    return f"it reached the target at step {formats.steps(result['steps_to_target'])}, after {within} of training"
+    within = wording.seconds(result["seconds_to_target"])
+    return f"it reached the target at step {wording.steps(result['steps_to_target'])}, after {within} of training"
 
 
 def table(measured: MeasurementsOut) -> CurveTable:
@@ -173,7 +173,7 @@ def table(measured: MeasurementsOut) -> CurveTable:
     rows = [
         (
             step,
-            [formats.value(own.get(step), metric) for own, metric in zip(columns.values(), metrics, strict=True)],
+            [wording.value(own.get(step), metric) for own, metric in zip(columns.values(), metrics, strict=True)],
         )
         for step in spread(steps, MAX_ROWS)
     ]
@@ -185,13 +185,13 @@ def results(run: RunOut) -> list[tuple[str, str]]:
     found = run.result
     if found is None or "metric" not in found:
         return []
-    told = [(f"test {name.replace('_', ' ')}", formats.value(number, name)) for name, number in found["values"].items()]
+    told = [(f"test {name.replace('_', ' ')}", wording.value(number, name)) for name, number in found["values"].items()]
     told.append(
-        (f"validation {found['metric'].replace('_', ' ')}", formats.value(found["valid_value"], found["metric"]))
+        (f"validation {found['metric'].replace('_', ' ')}", wording.value(found["valid_value"], found["metric"]))
     )
-    told.append(("selected at step", formats.steps(found["step"])))
-    told.append(("steps to the target", formats.steps(found["steps_to_target"])))
-    told.append(("seconds to the target", formats.seconds(found["seconds_to_target"])))
+    told.append(("selected at step", wording.steps(found["step"])))
+    told.append(("steps to the target", wording.steps(found["steps_to_target"])))
+    told.append(("seconds to the target", wording.seconds(found["seconds_to_target"])))
     return told
 
 
@@ -204,4 +204,4 @@ def timing(found: TimingOut) -> list[tuple[str, str]]:
         ("training", found.training),
         ("evaluation", found.evaluation),
     )
-    return [(name, formats.seconds(seconds)) for name, seconds in parts]
+    return [(name, wording.seconds(seconds)) for name, seconds in parts]

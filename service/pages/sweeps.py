@@ -8,11 +8,11 @@ from fastapi import Depends, Path, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from normcore.spec.names import cell_names, option, write_shared_changes
+from service import wording
 from service.experiments.lifecycle import WAITING
 from service.http.dependencies import PartsDep
 from service.http.pages import AnId
 from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
-from service.pages import formats
 from service.pages.cells import arrange_cells, has_diverged
 from service.pages.forms import own_fields
 from service.pages.outcomes import count_diverged_seeds
@@ -89,11 +89,11 @@ def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
 
 def axes(sweep: SweepSummary) -> str:
     """Fields that a sweep varies, in words: ``gain_init (3 values) and lr (4 values)``."""
-    told = [f"{option(path)} ({formats.count(len(values), 'value')})" for path, values in sweep.grid.items()]
+    told = [f"{option(path)} ({wording.count(len(values), 'value')})" for path, values in sweep.grid.items()]
     drawn = [option(path) for path in sweep.random]
     if drawn:
-        told.append(f"{formats.count(sweep.samples or 0, 'draw')} of {formats.listed(drawn)}")
-    return formats.listed(told)
+        told.append(f"{wording.count(sweep.samples or 0, 'draw')} of {wording.listed(drawn)}")
+    return wording.listed(told)
 
 
 def claim(sweep: Sweep) -> str:
@@ -103,12 +103,12 @@ def claim(sweep: Sweep) -> str:
         entry, best = sweep.best.entry, _name_of_best(sweep)
         value = entry.value.mean if entry.value else None
         so_far = "" if sweep.state == "succeeded" else " so far"
-        test = f"{formats.value(value, metric.name)} test {metric.name.replace('_', ' ')}"
+        test = f"{wording.value(value, metric.name)} test {metric.name.replace('_', ' ')}"
         few = too_few(entry)
         if few and sweep.n_experiments > 1:
             return (
                 f"Too few seeds to say which cell is best: {best} has the best validation value"
-                f"{so_far} and {test}, of {formats.count(few.seeds, 'seed')}. {NEEDED}."
+                f"{so_far} and {test}, of {wording.count(few.seeds, 'seed')}. {NEEDED}."
             )
         return f"The best cell{so_far} is {best}: {test}."
     if sweep.state in WAITING:
@@ -135,24 +135,24 @@ def _why_none(sweep: Sweep) -> str:
 def facts(sweep: Sweep) -> Sequence[str]:
     """Facts on the sweep's progress."""
     progress = sweep.progress
-    told = [f"{formats.steps(progress.done)} of {formats.count(progress.total, 'run')} done"]
+    told = [f"{wording.steps(progress.done)} of {wording.count(progress.total, 'run')} done"]
     alike = write_shared_changes(
         [cell.entry.changes for cell in sweep.cells if cell.entry], [*sweep.grid, *sweep.random]
     )
     told += [f"all cells: {alike}"] if alike else []
     if progress.eta_seconds is not None:
-        told.append(f"about {formats.seconds(progress.eta_seconds)} left")
+        told.append(f"about {wording.seconds(progress.eta_seconds)} left")
     if sweep.reused_runs:
-        told.append(f"{formats.count(sweep.reused_runs, 'run')} of earlier measurements")
+        told.append(f"{wording.count(sweep.reused_runs, 'run')} of earlier measurements")
     lost = sum(map(has_diverged, sweep.cells))
     if lost:
-        told.append(f"{formats.count(lost, 'cell')} diverged in every seed")
+        told.append(f"{wording.count(lost, 'cell')} diverged in every seed")
     if sweep.adaptive:
         told.append(
             "adaptive: more seeds go to cells whose order is still open; their 95% intervals hold somewhat less often"
         )
     if sweep.best is not None:
-        told.append(f"chosen by validation among {formats.count(sweep.n_experiments, 'cell')}")
+        told.append(f"chosen by validation among {wording.count(sweep.n_experiments, 'cell')}")
     return told
 
 
@@ -169,7 +169,7 @@ def describe_flip(flip: BudgetFlip, *, few: bool) -> str:
     doubts = ["few choices are left to tell"] if flip.is_uncertain else []
     doubts += [f"too few seeds to be sure: there are cells of less than {FEWEST}"] if few else []
     doubt = f" ({'; '.join(doubts)})" if doubts else ""
-    return f"From {formats.count(flip.k, 'cell')} on, {flip.better} is better than {flip.worse}{doubt}."
+    return f"From {wording.count(flip.k, 'cell')} on, {flip.better} is better than {flip.worse}{doubt}."
 
 
 def _budgets(sweep: Sweep) -> Any:

@@ -12,13 +12,13 @@ from normcore.spec import TASKS
 from normcore.spec.files import dump_yaml
 from normcore.spec.task import Need
 from normcore.spec.tasks import BENCHMARKS
+from service import wording
 from service.catalogue import descriptions
 from service.catalogue.schemas import DatasetOut, ProfileOut
 from service.http.dependencies import Parts, PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.schemas import LeaderboardSummary
-from service.pages import formats
 from service.pages.options import options_of
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
@@ -43,7 +43,7 @@ def get_tasks(request: Request, parts: PartsDep) -> Response:
 
 def _entries(boards: Sequence[LeaderboardSummary]) -> str:
     """Count of the entries on a task's boards; empty if there are none."""
-    return formats.entries(sum(one.n_entries for one in boards), sum(one.n_claims for one in boards)) if boards else ""
+    return wording.entries(sum(one.n_entries for one in boards), sum(one.n_claims for one in boards)) if boards else ""
 
 
 @router.get("/tasks/{name}")
@@ -107,15 +107,15 @@ def _describe_profile(profile: ProfileOut) -> dict[str, Any]:
     spec = profile.spec
     if spec is None:
         return {"description": profile.description, "facts": [], "yaml": None}
-    facts = [f"{formats.steps(profile.cost.parameters)} parameters"] if profile.cost else []
+    facts = [f"{wording.steps(profile.cost.parameters)} parameters"] if profile.cost else []
     training = spec.get("training")
     if training:
         facts += [
-            f"{formats.steps(training['max_steps'])} updates of {formats.count(training['batch_size'], 'example')}",
-            f"{training['optimizer']['name']}, learning rate {formats.option(training['optimizer']['lr'])}",
+            f"{wording.steps(training['max_steps'])} updates of {wording.count(training['batch_size'], 'example')}",
+            f"{training['optimizer']['name']}, learning rate {wording.option(training['optimizer']['lr'])}",
         ]
         if training["target"] is not None:
-            facts.append(f"target {formats.option(training['target'])}")
+            facts.append(f"target {wording.option(training['target'])}")
     if profile.cost:
         facts.append(f"{_flop(profile.cost.flop_per_update * profile.cost.updates)} in all")
     parts = {part: spec[part] for part in ("task", "model", "norm", "training") if spec.get(part)}

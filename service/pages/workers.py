@@ -8,11 +8,11 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
+from service import wording
 from service.db import utc_now
 from service.experiments import queries
 from service.experiments.schemas import RunOut
 from service.http.dependencies import PartsDep
-from service.pages import formats
 from service.pages.experiment import Answer
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
@@ -75,11 +75,11 @@ def _row(session: Session, worker: WorkerOut, now: datetime) -> Row:
 def answer(rows: Sequence[Row], queue: Sequence[QueueOut]) -> Answer:
     """Sentence on how many workers are alive, and how many runs wait."""
     waiting = sum(one.queued for one in queue)
-    waits = f"{formats.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'}"
+    waits = f"{wording.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'}"
     if not rows:
         return Answer(f"No worker is alive; {waits if waiting else 'nothing waits'}.", "warn" if waiting else "")
     busy = sum(row.run is not None for row in rows)
     unserved = [one.device for one in queue if one.queued and not one.workers]
-    told = [f"no worker takes runs for {formats.listed(unserved)}"] if unserved else []
-    alive = f"{formats.count(len(rows), 'worker')} alive, {busy} of them training"
+    told = [f"no worker takes runs for {wording.listed(unserved)}"] if unserved else []
+    alive = f"{wording.count(len(rows), 'worker')} alive, {busy} of them training"
     return Answer(f"{alive}; {waits if waiting else 'nothing waits'}.", "warn" if unserved else "", told)
