@@ -1,6 +1,5 @@
 """Figures of boards and comparisons as Plotly JSON, for API and pages."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy.orm import Session
@@ -13,6 +12,7 @@ from normcore.figures.survival import Stairs, survival
 from normcore.spec.metric import is_share
 from service.comparisons import queries
 from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Curved, Ratio
+from service.experiments.downsampling import spread
 from service.leaderboards.schemas import Entry, Leaderboard, Overall
 from service.statistics.times import TimeUnit
 
@@ -67,10 +67,6 @@ def curves(curved: Sequence[Curved], metric: str, target: float | None, by: Time
     )
 
 
-def as_json(figure: Figure) -> bytes:
-    return json.dumps(figure, allow_nan=False).encode()
-
-
 def extract_curves(entry: ComparedEntry) -> Curved:
     """Curves of a compared entry, without the entry's other results."""
     first_end = min((run.points[-1][0] for run in entry.runs if run.points), default=0)
@@ -110,9 +106,7 @@ def choose_points(curve: Curve, end: int | None = None, most: int = MAX_POINTS) 
         most: largest number of points.
     """
     count = len(curve.steps) if end is None else sum(step <= end for step in curve.steps)
-    if count <= most:
-        return list(range(count))
-    return sorted({round(k * (count - 1) / (most - 1)) for k in range(most)})
+    return spread(range(count), most)
 
 
 def _round_number(number: float) -> float:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import Path, Query, Response
 
-from normcore.figures import Theme
+from normcore.figures import Theme, as_json
 from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
@@ -95,7 +95,7 @@ def get_figure(
     with db.snapshot() as session:
         comparison = queries.comparison(session, fingerprint, baseline, series)
     figure = figures.of_comparison(comparison, name, x, theme)
-    return Response(figures.as_json(figure), media_type="application/json")
+    return Response(as_json(figure), media_type="application/json")
 
 
 @of_boards.get(
@@ -114,7 +114,7 @@ def get_figure_of_all_boards(
     check_found("figure of all boards", name, figures.OF_ALL_BOARDS)
     with db.snapshot() as session:
         found = overall.overall(session, profile, rank_by)
-    return Response(figures.as_json(figures.of_all_boards(found, theme)), media_type="application/json")
+    return Response(as_json(figures.of_all_boards(found, theme)), media_type="application/json")
 
 
 @of_boards.get(
@@ -155,4 +155,4 @@ def get_figure_of_a_board(
     asked = leaderboards.Asked(task, profile, problem, rank_by, baseline, best=entries == "best")
     with db.snapshot() as session:
         figure = figures.of_board(session, leaderboards.leaderboard(session, asked), name, x, theme)
-    return Response(figures.as_json(figure), media_type="application/json")
+    return Response(as_json(figure), media_type="application/json")

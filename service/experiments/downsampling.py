@@ -1,9 +1,10 @@
-"""Reduction of a curve to fewer points that keep its extremes."""
+"""Reduction of a curve to fewer points."""
 
 from collections.abc import Sequence
 from operator import itemgetter
 from typing import TypeVar
 
+T = TypeVar("T")
 P = TypeVar("P", bound=tuple[float, float, float])  # step, value, seconds
 VALUE = itemgetter(1)
 
@@ -24,3 +25,10 @@ def downsample(points: Sequence[P], max_points: int) -> list[P]:
         stretch = inner[k * len(inner) // stretches : (k + 1) * len(inner) // stretches]
         kept += sorted({min(stretch, key=VALUE), max(stretch, key=VALUE)})
     return [points[0], *kept, points[-1]]
+
+
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """Choose at most ``most`` items, evenly spread, with the first and the last."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(k * (len(items) - 1) / (most - 1))] for k in range(most)]

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from sqlalchemy.orm import Session
 
-from normcore.figures import Figure, Theme, apply_theme
+from normcore.figures import Figure, Theme, apply_theme, as_json
 from normcore.figures.curves import curves
 from normcore.figures.seed_curves import SeedLine
 from normcore.figures.seed_curves import seed_curves as drawn
@@ -96,4 +96,4 @@ def read_stored_figure(artifacts: Artifacts, run: RunOut, name: str, theme: Them
 
 def in_colours(figure: Figure, theme: Theme) -> bytes:
     """Write a figure as JSON, in the colours of a light or a dark page."""
-    return json.dumps(apply_theme(figure, theme), allow_nan=False).encode()
+    return as_json(apply_theme(figure, theme))

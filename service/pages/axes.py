@@ -1,4 +1,4 @@
-"""Positions of numbers on an axis, in per cent of its width, and its tick labels."""
+"""Positions of numbers and their intervals on an axis, in per cent of its width, and its tick labels."""
 
 import math
 import statistics
@@ -20,6 +20,22 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Mark of a number, in per cent of the axis.
+
+    Attributes:
+        limits: ends of the interval; None if there is no interval.
+        dots: single seeds.
+        beyond: end of the axis that the number lies beyond; None if the number lies on the axis.
+    """
+
+    at: float
+    limits: tuple[float, float] | None
+    dots: Sequence[float]
+    beyond: Literal["low", "high"] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """Axis from ``low`` to ``high``; ``scale`` maps numbers to even spacing."""
 
@@ -36,6 +52,15 @@ class Axis:
     def beyond(self, number: float) -> Literal["low", "high"] | None:
         """End of the axis that a number lies beyond; None if the number lies on the axis."""
         return "low" if number < self.low else "high" if number > self.high else None
+
+    def mark(self, mean: float, limits: Sequence[float] | None, dots: Sequence[float] = ()) -> Mark:
+        """Mark of a number, with its interval and its seeds."""
+        return Mark(
+            at=self.at(mean),
+            limits=(self.at(limits[0]), self.at(limits[1])) if limits else None,
+            dots=[self.at(dot) for dot in dots if self.beyond(dot) is None],
+            beyond=self.beyond(mean),
+        )
 
 
 def linear(

@@ -10,8 +10,7 @@ from service import wording
 from service.leaderboards.schemas import Entry, Leaderboard
 from service.leaderboards.verdicts import Seeds
 from service.pages import axes
-from service.pages.axes import Axis
-from service.pages.marks import Mark, mark
+from service.pages.axes import Axis, Mark
 from service.pages.seeds import TooFew, too_few
 from service.statistics.spread import cut_number
 
@@ -125,7 +124,7 @@ def _axis(board: Leaderboard, seeds: Seeds) -> Axis | None:
 def _mark(axis: Axis | None, entry: Entry, seeds: Seeds) -> Mark | None:
     if axis is None or entry.value is None:
         return None
-    return mark(axis, entry.value.mean, entry.value.ci95, list(_dots(entry, seeds)))
+    return axis.mark(entry.value.mean, entry.value.ci95, list(_dots(entry, seeds)))
 
 
 def _dots(entry: Entry, seeds: Seeds) -> Iterator[float]:

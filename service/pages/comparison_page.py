@@ -25,10 +25,9 @@ from service.leaderboards import queries as leaderboards
 from service.leaderboards.entry import converged_values
 from service.leaderboards.queries import Asked
 from service.pages import axes, comparison_text
-from service.pages.axes import Axis
+from service.pages.axes import Axis, Mark
 from service.pages.boards import curves_as_table
 from service.pages.comparison_text import Compared, Values
-from service.pages.marks import Mark, mark
 from service.pages.rendering import address, answer_from_cache, html, page
 from service.pages.routing import PageRouter
 from service.statistics.times import TimeUnit
@@ -154,12 +153,8 @@ def differences(rows: Sequence[Compared], metric: Metric) -> Intervals:
     dots = [dot for row in rows for dot in row.dots]
     text = partial(_signed_level, metric=metric.name)
     axis = axes.linear([difference.mean for difference in found] or [0.0], limits + dots, text, must=0.0)
-    return Intervals(axis, axis.at(0.0), [(row, _difference_mark(axis, row)) for row in rows])
-
-
-def _difference_mark(axis: Axis, row: Compared) -> Mark | None:
-    found = row.entry.difference
-    return mark(axis, found.mean, found.ci95, row.dots) if found else None
+    marks = [(row, axis.mark(one.mean, one.ci95, row.dots) if (one := row.entry.difference) else None) for row in rows]
+    return Intervals(axis, axis.at(0.0), marks)
 
 
 def _signed_level(number: float, metric: str) -> str:
@@ -180,7 +175,7 @@ def speedups(entries: Sequence[ComparedEntry]) -> Intervals:
         axis,
         axis.at(1.0),
         [
-            (entry, mark(axis, ratio.ratio, ratio.ci95) if ratio.ratio else None)
+            (entry, axis.mark(ratio.ratio, ratio.ci95) if ratio.ratio else None)
             for (entry, _), ratio in zip(split, ratios, strict=True)
         ],
     )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import yaml
@@ -19,6 +19,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.experiments import parameters, queries, stream
 from service.experiments import routes as experiments
+from service.experiments.downsampling import spread
 from service.experiments.figures import MAX_SEEDS
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import ExperimentOut, HistoryEntry, RunOut
@@ -53,7 +54,7 @@ class CurveTable:
     """Curves as numbers. Each row has a step, and a text for each column at this step."""
 
     columns: Sequence[str] = ()
-    rows: Sequence[tuple[int, Sequence[str]]] = field(default_factory=list)
+    rows: Sequence[tuple[int, Sequence[str]]] = ()
 
 
 @router.get("")
@@ -260,26 +261,30 @@ def latest(curves: SeedCurves | None) -> Mapping[str, float]:
 
 
 def curve_table(curves: SeedCurves | None) -> CurveTable:
-    """Table of the drawn curves, at some of the steps that have values, evenly spread."""
+    """Table of the drawn curves."""
     if curves is None:
         return CurveTable()
     shown = curves.seeds[:MAX_SEEDS]
     columns = {f"seed {seed.seed}": {point.step: point.value for point in seed.points} for seed in shown}
     if len(curves.seeds) > 1:
         columns["mean"] = {point.step: point.value for point in curves.mean}
+    return tabulate(columns, [curves.metric] * len(columns))
+
+
+def tabulate(columns: Mapping[str, Mapping[int, float]], metrics: Sequence[str]) -> CurveTable:
+    """Table of curves, at some of the steps that have values, evenly spread.
+
+    Args:
+        columns: values of each curve by step, by the name of the curve.
+        metrics: metric of each curve.
+    """
     steps = sorted({step for column in columns.values() for step in column})
+    curves = list(zip(columns.values(), metrics, strict=True))
     rows = [
-        (step, [wording.value(column.get(step), curves.metric) for column in columns.values()])
+        (step, [wording.value(column.get(step), metric) for column, metric in curves])
         for step in spread(steps, MAX_ROWS)
     ]
     return CurveTable(list(columns), rows)
-
-
-def spread(steps: Sequence[int], most: int) -> list[int]:
-    """Choose at most ``most`` steps, evenly spread, with the first and the last."""
-    if len(steps) <= most:
-        return list(steps)
-    return [steps[round(k * (len(steps) - 1) / (most - 1))] for k in range(most)]
 
 
 def list_departures(spec: Mapping[str, Any]) -> list[tuple[str, str, str]] | None:

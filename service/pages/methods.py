@@ -14,6 +14,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
 from service import wording
 from service.catalogue import descriptions
+from service.experiments.downsampling import spread
 from service.http.dependencies import PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
@@ -71,7 +72,10 @@ def _collect_values(session: Session, name: str) -> dict[str, Any]:
         "cells": {cell: _in_cell(found) for cell, found in card.cells.items()},
         "findings": list(findings(card)),
         "missing": [_to_measure(spec) for spec in card.missing],
-        "flows": {figure: _sample_lines(figures.flows(session, card, figure)) for figure in figures.names(card)},
+        "flows": {
+            figure: [(label, spread(points, COLUMNS)) for label, points in figures.flows(session, card, figure).items()]
+            for figure in figures.names(card)
+        },
         "options": options_of(METHODS[name].model_json_schema(), without=("method",)),
         "tasks": [task for task in TASKS if name in descriptions.task(task).methods],
     }
@@ -199,14 +203,3 @@ def _to_measure(spec: Mapping[str, Any]) -> ToMeasure:
     cell = fields.get("model.cell")
     name = fields["task.name"].replace("_", " ")
     return ToMeasure(f"{name} in {cell}" if cell else name, fields)
-
-
-def _sample_lines(flows: Mapping[str, Sequence[tuple[float, float]]]) -> list[tuple[str, list[tuple[float, float]]]]:
-    """Label and some points of each line, evenly spread, for the table that shows the figure as numbers."""
-    return [(label, _spread(points)) for label, points in flows.items()]
-
-
-def _spread(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    last = len(points) - 1
-    chosen = sorted({round(k * last / (COLUMNS - 1)) for k in range(COLUMNS)}) if points else []
-    return [points[k] for k in chosen]

@@ -18,7 +18,7 @@ from service.experiments import files, parameters, queries, stream
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
 from service.http.dependencies import Parts, PartsDep
-from service.pages.experiment import MAX_ROWS, Answer, CurveTable, backlog_of, no_worker, spread
+from service.pages.experiment import Answer, CurveTable, backlog_of, no_worker, tabulate
 from service.pages.facts import facts
 from service.pages.rendering import answer_from_cache, html
 from service.pages.routing import PageRouter
@@ -166,18 +166,9 @@ def _target(result: Mapping[str, Any]) -> str:
 
 
 def table(measured: MeasurementsOut) -> CurveTable:
-    """Table of all series, at some of the steps that have values, evenly spread."""
+    """Table of all series."""
     columns = {name: {step: number for step, number, _ in series.points} for name, series in measured.series.items()}
-    steps = sorted({step for column in columns.values() for step in column})
-    metrics = [name.rpartition(".")[2] for name in columns]
-    rows = [
-        (
-            step,
-            [wording.value(own.get(step), metric) for own, metric in zip(columns.values(), metrics, strict=True)],
-        )
-        for step in spread(steps, MAX_ROWS)
-    ]
-    return CurveTable(list(columns), rows)
+    return tabulate(columns, [name.rpartition(".")[2] for name in columns])
 
 
 def results(run: RunOut) -> list[tuple[str, str]]:

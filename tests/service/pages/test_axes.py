@@ -5,7 +5,6 @@ from itertools import pairwise
 import pytest
 
 from service.pages.axes import linear, logarithmic
-from service.pages.marks import mark
 
 
 def test_numbers_stand_between_the_ends_and_round_ones_are_written() -> None:
@@ -20,10 +19,10 @@ def test_numbers_stand_between_the_ends_and_round_ones_are_written() -> None:
 def test_outliers_do_not_stretch_the_axis_and_have_an_arrow_at_its_edge() -> None:
     axis = linear([0.90, 0.91, 0.92, 0.93, 0.35], [], "{:g}".format)
     assert axis.low > 0.85
-    assert mark(axis, 0.35, None).beyond == "low"
-    assert mark(axis, 0.35, None).at == 0
-    assert mark(axis, 0.92, (0.91, 0.93), [0.35, 0.92]).dots == [axis.at(0.92)]
-    assert mark(axis, 0.92, (0.91, 0.93)).beyond is None
+    assert axis.mark(0.35, None).beyond == "low"
+    assert axis.mark(0.35, None).at == 0
+    assert axis.mark(0.92, (0.91, 0.93), [0.35, 0.92]).dots == [axis.at(0.92)]
+    assert axis.mark(0.92, (0.91, 0.93)).beyond is None
 
 
 @pytest.mark.parametrize("values", [[0.5], [0.5, 0.5], [0.0], [-3.0], [1e9], [1e-9]])

@@ -11,10 +11,11 @@ from normcore.spec import resolve
 from normcore.target import Point
 from service.db import Database
 from service.experiments import examples, lifecycle
+from service.experiments.downsampling import spread
 from service.experiments.lifecycle import Lease
 from service.experiments.schemas import ExperimentOut, HistoryEntry, ProgressOut, RunOut, derived_state
 from service.experiments.seed_curves import SeedCurve, SeedCurves
-from service.pages.experiment import answer, board_address, curve_table, history, list_departures, spread
+from service.pages.experiment import answer, board_address, curve_table, history, list_departures
 from service.workload.backlog import Backlog
 from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, each_look
 from tests.service.pages.figures import drawn, expect_drawn
