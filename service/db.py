@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic_core import from_json
 from sqlalchemy import (
@@ -30,6 +30,7 @@ from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.sql.functions import GenericFunction
 
 from service.deadlines import Patience, TimedConnection
+from service.errors import NotFound
 
 SQLITE_BUSY_SECONDS = 30
 CALL_SECONDS = 6.0  # one statement must be answered within this time
@@ -52,6 +53,9 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
+
+
+Row = TypeVar("Row", bound=Base)
 
 
 def rows_of(model: type[Base]) -> Table:
@@ -94,6 +98,22 @@ def _postgresql_now(element: epoch_now, compiler: Any, **options: Any) -> str:
 def utc_now() -> datetime:
     """Time by this process' clock, for columns that people read. Leases use ``epoch_now``, the database's clock."""
     return datetime.now(UTC)
+
+
+def get_row(session: Session, model: type[Row], id: str, noun: str, **options: Any) -> Row:
+    """Read the row with this id.
+
+    Args:
+        noun: word for the row in the error, such as "sweep".
+        options: options of SQLAlchemy's ``Session.get``.
+
+    Raises:
+        NotFound: there is no such row.
+    """
+    found = session.get(model, id, **options)
+    if found is None:
+        raise NotFound(f"no {noun} {id!r}")
+    return found
 
 
 def one_at_a_time(session: Session, name: str) -> None:

@@ -13,7 +13,8 @@ from normcore.spec import TASKS, SpecError, parse
 from normcore.spec.messages import choose, quote_value
 from normcore.spec.metric import OF_EVERY_TASK, Metric
 from normcore.spec.tasks import BENCHMARKS
-from service.errors import Invalid, NotFound
+from service.db import get_row
+from service.errors import Invalid
 from service.experiments import codes, schemas
 from service.experiments.downsampling import downsample
 from service.experiments.lifecycle import ENDED, WAITING
@@ -29,9 +30,7 @@ def experiment(session: Session, experiment_id: str) -> schemas.ExperimentOut:
     Raises:
         NotFound: there is no such experiment.
     """
-    found = session.get(Experiment, experiment_id, options=[selectinload(Experiment.runs)])
-    if found is None:
-        raise NotFound(f"no experiment {experiment_id!r}")
+    found = get_row(session, Experiment, experiment_id, "experiment", options=[selectinload(Experiment.runs)])
     return schemas.experiment_out(found, _present_code(session, found))
 
 
@@ -41,9 +40,7 @@ def run(session: Session, run_id: str) -> schemas.RunOut:
     Raises:
         NotFound: there is no such run.
     """
-    found = session.get(Run, run_id)
-    if found is None:
-        raise NotFound(f"no run {run_id!r}")
+    found = get_row(session, Run, run_id, "run")
     return schemas.run_out(found, _present_code(session, found.experiment))
 
 
@@ -72,27 +69,26 @@ def _now(spec: Mapping[str, Any]) -> str | None:
 def experiments(
     session: Session,
     *,
-    columns: Mapping[str, str],
-    fingerprint: str | None,
-    labels: Sequence[tuple[str, str]],
-    state: schemas.State | None,
-    before: str | None,
+    fingerprint: str | None = None,
+    labels: Sequence[str] = (),
+    state: schemas.State | None = None,
+    before: str | None = None,
     limit: int,
+    **columns: str | None,
 ) -> list[schemas.ExperimentSummary]:
     """List experiments, newest first.
 
     Args:
-        columns: exact values that columns of ``Experiment`` must have.
         fingerprint: beginning of the fingerprint.
-        labels: (key, value) pairs that an experiment must all have.
+        labels: labels that an experiment must all have, each as ``key:value``.
         before: list only experiments with a smaller id; this gives the page that follows the experiment with this id.
+        columns: exact values that columns of ``Experiment`` must have; None for any value.
     """
     query = select(Experiment).order_by(Experiment.id.desc()).limit(limit)
-    for name, value in columns.items():
-        query = query.where(getattr(Experiment, name) == value)
+    query = query.filter_by(**{name: value for name, value in columns.items() if value is not None})
     if fingerprint is not None:
         query = query.where(Experiment.fingerprint.between(fingerprint, fingerprint + AFTER_HEX))
-    for key, value in labels:
+    for key, _, value in (label.partition(":") for label in labels):
         query = query.where(
             exists().where(Label.key == key, Label.value == value, Label.experiment_id == Experiment.id)
         )

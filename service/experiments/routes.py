@@ -93,13 +93,15 @@ def list_experiments(
     """Experiments, newest first."""
     check_known("task", task, TASKS)
     check_known("method", method, METHODS)
-    exactly = {"task": task, "profile": profile, "method": method, "sweep_id": sweep}
     with db.snapshot() as session:
         rows = queries.experiments(
             session,
-            columns={name: value for name, value in exactly.items() if value is not None},
+            task=task,
+            profile=profile,
+            method=method,
+            sweep_id=sweep,
             fingerprint=fingerprint,
-            labels=[(key, value) for key, _, value in (text.partition(":") for text in label)],
+            labels=label,
             state=state,
             before=cursor,
             limit=limit + 1,

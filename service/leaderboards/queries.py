@@ -55,14 +55,8 @@ def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
         )
     )
     boards: dict[tuple[str, str, str], schemas.LeaderboardSummary] = {}
-    for (
-        task,
-        profile,
-        id,
-        options,
-        n_entries,
-        n_runs,
-    ) in rows:  # a problem can fill two rows, because older entries lack newer options
+    # a problem can fill two rows, because older entries lack newer options
+    for task, profile, id, options, n_entries, n_runs in rows:
         if task in BENCHMARKS:
             board = boards.setdefault((task, profile, id), _without_entries(task, profile, id, options))
             board.n_entries += n_entries

@@ -222,8 +222,6 @@ def _leaves(spec: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 def _specs(session: Session, entries: Sequence[ComparedEntry]) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = []
     for entry in entries:
-        newest = experiments.experiments(
-            session, columns={}, fingerprint=entry.fingerprint, labels=(), state=None, before=None, limit=1
-        )
-        found.append({part: newest[0].spec[part] for part in PARTS if part in newest[0].spec})
+        [newest] = experiments.experiments(session, fingerprint=entry.fingerprint, limit=1)
+        found.append({part: newest.spec[part] for part in PARTS if part in newest.spec})
     return found

@@ -85,27 +85,16 @@ class Row:
     """Row of the list of experiments.
 
     Attributes:
-        seeds: number of runs in each state; states without runs are left out.
         mean: mean value of the runs that did not diverge; None while there is no value.
         metric: metric of the values; None for an analysis.
-        name: the method, and the options that differ from the profile; None without a method.
         changed: the options that differ from the profile, without the method.
         age: seconds since the experiment was submitted.
     """
 
-    id: str
-    state: State
-    task: str
-    profile: str
-    method: str | None
-    name: str | None
-    labels: Mapping[str, str]
-    seeds: Mapping[State, int]
-    n_diverged: int
+    experiment: ExperimentSummary
     mean: float | None
     metric: str | None
     changed: str
-    created_at: datetime
     age: float
 
 
@@ -144,13 +133,15 @@ def _find_experiments(
     db: Database, filters: Filters, cursor: str | None
 ) -> tuple[list[ExperimentSummary], Mapping[str, Sequence[RunResult]]]:
     """Experiments of a page, and the first experiment of the next page, if there is one; and results by experiment."""
-    columns = {"task": filters.task, "profile": filters.profile, "method": filters.method, "sweep_id": filters.sweep}
     with db.snapshot() as session:
         found = queries.experiments(
             session,
-            columns={name: content for name, content in columns.items() if content is not None},
+            task=filters.task,
+            profile=filters.profile,
+            method=filters.method,
+            sweep_id=filters.sweep,
             fingerprint=filters.fingerprint,
-            labels=[(key, content) for key, _, content in (text.partition(":") for text in filters.label)],
+            labels=filters.label,
             state=filters.state,
             before=cursor,
             limit=ON_A_PAGE + 1,
@@ -174,23 +165,13 @@ def rows(shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunR
 
 def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datetime) -> Row:
     spec = experiment.spec
-    task: str = spec["task"]["name"]
-    benchmark = BENCHMARKS.get(task)
+    benchmark = BENCHMARKS.get(spec["task"]["name"])
     metric = benchmark.metric() if benchmark else None
     values = [found for found, outcome in results if found is not None and outcome != "diverged"]
     return Row(
-        id=experiment.id,
-        state=experiment.state,
-        task=task,
-        profile=spec["task"]["profile"],
-        method=(spec["norm"] or {}).get("method"),
-        name=experiment.name,
-        labels=spec["labels"],
-        seeds=experiment.runs_by_state,
-        n_diverged=sum(outcome == "diverged" for _, outcome in results),
+        experiment=experiment,
         mean=mean(values) if metric else None,
         metric=metric.name if metric else None,
         changed=differences(changes_of(spec) or cell_of_analysis(spec)),
-        created_at=experiment.created_at,
         age=(now - experiment.created_at).total_seconds(),
     )

@@ -60,9 +60,7 @@ def answer(counts: Mapping[str, int], workers: int) -> str:
 
 def _in(session: Session, state: State) -> list[ExperimentSummary]:
     """The newest experiments in a state."""
-    return experiments.experiments(
-        session, columns={}, fingerprint=None, labels=(), state=state, before=None, limit=SHOWN
-    )
+    return experiments.experiments(session, state=state, limit=SHOWN)
 
 
 def _latest(session: Session) -> list[Row]:

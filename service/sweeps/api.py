@@ -3,7 +3,7 @@
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from service.errors import NotFound
+from service.db import get_row
 from service.experiments import lifecycle
 from service.experiments.tables import of_sweep
 from service.queue import Notification
@@ -16,7 +16,7 @@ def cancel(session: Session, sweep_id: str) -> None:
     Raises:
         NotFound: no such sweep.
     """
-    _read_sweep(session, sweep_id)
+    get_row(session, Sweep, sweep_id, "sweep")
     session.execute(update(Sweep).where(Sweep.id == sweep_id).values(is_settled=True))
     lifecycle.cancel_all(session, of_sweep(sweep_id))
 
@@ -27,18 +27,6 @@ def retry(session: Session, sweep_id: str) -> list[Notification]:
     Raises:
         NotFound: no such sweep.
     """
-    is_adaptive: bool = _read_sweep(session, sweep_id).posted["adaptive"]
+    is_adaptive: bool = get_row(session, Sweep, sweep_id, "sweep").posted["adaptive"]
     session.execute(update(Sweep).where(Sweep.id == sweep_id).values(is_settled=not is_adaptive))
     return lifecycle.retry_all(session, of_sweep(sweep_id))
-
-
-def _read_sweep(session: Session, sweep_id: str) -> Sweep:
-    """Read a sweep.
-
-    Raises:
-        NotFound: there is no such sweep.
-    """
-    found = session.get(Sweep, sweep_id)
-    if found is None:
-        raise NotFound(f"no sweep {sweep_id!r}")
-    return found

@@ -8,6 +8,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.entry import no_skill_of
 from service.leaderboards.ranked_board import Row
 from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
+from service.statistics.spread import gain
 from service.sweeps.schemas import BudgetFlip
 
 
@@ -19,16 +20,9 @@ def metric_of(tasks: Collection[str]) -> Metric | None:
 
 def best(rows: Sequence[Row], metric: Metric) -> str | None:
     """Find the fingerprint of the cell with the best validation value; of equal cells, the first."""
-    found: Row | None = None
-    for row in rows:
-        if row.pooled.valid_value is not None and (found is None or _is_better(row, found, metric)):
-            found = row
-    return None if found is None else found.fingerprint
-
-
-def _is_better(row: Row, than: Row, metric: Metric) -> bool:
-    own, other = row.pooled.valid_value, than.pooled.valid_value
-    return own is not None and other is not None and metric.is_better(own, than=other)
+    values = ((row.fingerprint, row.pooled.valid_value) for row in rows)
+    gains = {name: gain(value, metric.direction) for name, value in values if value is not None}
+    return max(gains, key=gains.__getitem__, default=None)
 
 
 def trials(rows: Sequence[Row]) -> dict[str, list[Trial]]:

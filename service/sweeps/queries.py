@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from service.errors import NotFound
+from service.db import get_row
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import State, derived_state
 from service.experiments.tables import Experiment, Run
@@ -28,9 +28,7 @@ def sweep(session: Session, kept: AnswerCache, sweep_id: str) -> schemas.Sweep:
     Raises:
         NotFound: there is no such sweep.
     """
-    found = session.get(Sweep, sweep_id)
-    if found is None:
-        raise NotFound(f"no sweep {sweep_id!r}")
+    found = get_row(session, Sweep, sweep_id, "sweep")
     cells = session.scalars(select(SweepCell).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)).all()
     states = _states_of_cells(session, sweep_id)
     come_to = board_results(session, kept, sweep_id)

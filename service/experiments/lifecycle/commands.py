@@ -5,8 +5,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, case, update
 from sqlalchemy.orm import Session
 
-from service.db import epoch_now, rows_of, utc_now
-from service.errors import NotFound
+from service.db import epoch_now, get_row, rows_of, utc_now
 from service.experiments.lifecycle.history import ending_entry, with_entries
 from service.experiments.lifecycle.lease import lock_runs
 from service.experiments.lifecycle.states import WAITING
@@ -23,7 +22,7 @@ def cancel(session: Session, experiment_id: str) -> None:
     Raises:
         NotFound: there is no such experiment.
     """
-    _require(session, experiment_id)
+    get_row(session, Experiment, experiment_id, "experiment")
     cancel_all(session, of_experiment(experiment_id))
 
 
@@ -50,7 +49,7 @@ def retry(session: Session, experiment_id: str) -> list[Notification]:
     Raises:
         NotFound: there is no such experiment.
     """
-    _require(session, experiment_id)
+    get_row(session, Experiment, experiment_id, "experiment")
     return retry_all(session, of_experiment(experiment_id))
 
 
@@ -83,8 +82,3 @@ def retry_all(session: Session, which: ColumnElement[bool]) -> list[Notification
     ]
     session.connection().execute(RETRIED, changed)
     return [Notification.of(run.id, run.queue, needs_fused=run.needs_fused) for run in ended]
-
-
-def _require(session: Session, experiment_id: str) -> None:
-    if session.get(Experiment, experiment_id) is None:
-        raise NotFound(f"no experiment {experiment_id!r}")

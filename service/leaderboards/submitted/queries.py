@@ -37,22 +37,22 @@ def result(session: Session, result_id: str) -> schemas.ResultOut:
 def results(
     session: Session,
     *,
-    columns: Mapping[str, str],
     fingerprint: str | None,
     state: schemas.State | None,
     before: str | None,
     limit: int,
+    **columns: str | None,
 ) -> list[schemas.ResultOut]:
     """Results, newest first.
 
     Args:
-        columns: exact values of columns of ``SubmittedResult``.
         fingerprint: what the fingerprint begins with.
         before: list only results with a smaller id, as the page after this id does.
+        columns: exact values of columns of ``SubmittedResult``; None for any value.
     """
     query = _with_entries().order_by(SubmittedResult.id.desc()).execution_options(yield_per=AT_ONCE)
     for name, wanted in columns.items():
-        query = query.where(getattr(SubmittedResult, name) == wanted)
+        query = query if wanted is None else query.where(getattr(SubmittedResult, name) == wanted)
     if fingerprint is not None:
         query = query.where(SubmittedResult.fingerprint.between(fingerprint, fingerprint + AFTER_HEX))
     if before is not None:

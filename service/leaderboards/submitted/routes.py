@@ -96,11 +96,12 @@ def list_results(
     """Submitted results, newest first."""
     check_known("task", task, BENCHMARKS)
     check_known("method", method, METHODS)
-    columns = {"task": task, "profile": profile, "method": method}
     with db.snapshot() as session:
         rows = queries.results(
             session,
-            columns={name: value for name, value in columns.items() if value is not None},
+            task=task,
+            profile=profile,
+            method=method,
             fingerprint=fingerprint,
             state=state,
             before=cursor,

@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session
 
 from normcore.problem import problem_of
 from normcore.spec import TrainingSpec, changes, digest
-from service.db import one_at_a_time, utc_now
-from service.errors import NotFound
+from service.db import get_row, one_at_a_time, utc_now
 from service.experiments import submission
 from service.idempotency import find_earlier_row
 from service.ids import new_id
@@ -78,7 +77,6 @@ def withdraw(session: Session, result_id: str) -> None:
     Raises:
         NotFound: there is no such result.
     """
-    if session.get(SubmittedResult, result_id) is None:
-        raise NotFound(f"no result {result_id!r}")
+    get_row(session, SubmittedResult, result_id, "result")
     own = update(SubmittedResult).where(SubmittedResult.id == result_id, SubmittedResult.withdrawn_at.is_(None))
     session.execute(own.values(withdrawn_at=utc_now()))
