@@ -1,6 +1,6 @@
 """Comparisons over HTTP."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Path, Query, Response
 
@@ -19,9 +19,8 @@ from service.http.dependencies import DatabaseDep
 from service.http.openapi import answers, refusals
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
-from service.leaderboards import overall
+from service.leaderboards import overall, parameters
 from service.leaderboards import queries as leaderboards
-from service.leaderboards.ranking import RankBy, TimeBy
 from service.statistics.times import TimeUnit
 
 MOST = 12  # entries; more lines in a figure cannot be told apart
@@ -104,10 +103,8 @@ def get_figure(
 def get_figure_of_all_boards(
     db: DatabaseDep,
     name: Annotated[str, Path(pattern=NO_NUL, description="`profiles`.", examples=["profiles"])],
-    profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
-    rank_by: Annotated[
-        TimeBy, Query(description="The times whose medians are compared.", examples=["seconds_to_target"])
-    ] = "steps_to_target",
+    profile: parameters.ProfileOfAll = DEFAULT_PROFILE,
+    rank_by: parameters.ComparedBy = "steps_to_target",
     theme: FigureTheme = "light",
 ) -> Response:
     """Performance profiles of all methods as Plotly JSON, as the pages draw them."""
@@ -122,17 +119,11 @@ def get_figure_of_all_boards(
 )
 def get_figure_of_a_board(
     db: DatabaseDep,
-    task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
+    task: parameters.TaskName,
     name: Annotated[str, Path(pattern=NO_NUL, description="`curves` or `intervals`.", examples=["curves"])],
     profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
-    problem: Annotated[
-        str | None,
-        Query(
-            description="The id of one of the board's problems; the profile's own if omitted.",
-            examples=[examples.PROBLEM.id],
-        ),
-    ] = None,
-    rank_by: Annotated[RankBy, Query(description="What decides the rank.", examples=["steps_to_target"])] = "metric",
+    problem: parameters.Problem = None,
+    rank_by: parameters.RankedBy = "metric",
     baseline: Annotated[
         str,
         Query(
@@ -141,10 +132,7 @@ def get_figure_of_a_board(
             examples=["none"],
         ),
     ] = "none",
-    entries: Annotated[
-        Literal["all", "best"],
-        Query(description="`best`: one entry per method, the one with the best validation value.", examples=["best"]),
-    ] = "all",
+    entries: parameters.Entries = "all",
     x: X = "steps",
     theme: FigureTheme = "light",
 ) -> Response:

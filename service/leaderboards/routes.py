@@ -2,9 +2,8 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Path, Query, Request, Response
+from fastapi import Query, Request, Response
 
-from normcore.problem import own_problem
 from normcore.spec import SpecError
 from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
@@ -14,7 +13,7 @@ from service.http.dependencies import DatabaseDep, PartsDep
 from service.http.openapi import JSON, answers, refusals
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import BY_ACCEPT, WantedFormat, also_as_file, as_file, json_answer
-from service.leaderboards import examples, overall, queries
+from service.leaderboards import examples, overall, parameters, queries
 from service.leaderboards.columns import (
     FILE_EXAMPLE,
     FILE_ROW,
@@ -24,10 +23,8 @@ from service.leaderboards.columns import (
     overall_table,
 )
 from service.leaderboards.moments import Moment
-from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import LEADERBOARD, OVERALL, Leaderboard, LeaderboardList, Overall
 
-OWN_PROBLEM = own_problem("permuted_digits", "small").id
 router = Router(prefix="/v1/leaderboards", tags=["leaderboards"])
 
 
@@ -47,10 +44,8 @@ def get_overall(
     request: Request,
     parts: PartsDep,
     format: WantedFormat,
-    profile: Annotated[ProfileName, Query(description="The tasks' size.", examples=["small"])] = DEFAULT_PROFILE,
-    rank_by: Annotated[
-        TimeBy, Query(description="The times whose medians are compared.", examples=["seconds_to_target"])
-    ] = "steps_to_target",
+    profile: parameters.ProfileOfAll = DEFAULT_PROFILE,
+    rank_by: parameters.ComparedBy = "steps_to_target",
 ) -> Response:
     """Performance profiles over all tasks: how often a method's default spec is within a factor of the fastest method,
     and the area under this curve (Dolan and More 2002, Dahl et al. 2023)."""
@@ -77,11 +72,11 @@ def get_overall(
 )
 def get_leaderboard(
     request: Request,
-    task: Annotated[str, Path(description="The task's name.", examples=["permuted_digits"])],
+    task: parameters.TaskName,
     parts: PartsDep,
     format: WantedFormat,
     profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
-    rank_by: Annotated[RankBy, Query(description="What decides the rank.", examples=["steps_to_target"])] = "metric",
+    rank_by: parameters.RankedBy = "metric",
     baseline: Annotated[
         str,
         Query(
@@ -90,12 +85,7 @@ def get_leaderboard(
             examples=["none"],
         ),
     ] = "none",
-    problem: Annotated[
-        str | None,
-        Query(
-            description="The id of one of the board's problems; the profile's own if omitted.", examples=[OWN_PROBLEM]
-        ),
-    ] = None,
+    problem: parameters.Problem = None,
     published: Annotated[
         bool,
         Query(
@@ -107,10 +97,7 @@ def get_leaderboard(
         bool,
         Query(description="Also rank entries that had more than the board's budget.", examples=[True]),
     ] = False,
-    entries: Annotated[
-        Literal["all", "best"],
-        Query(description="`best`: one entry per method, the one with the best validation value.", examples=["best"]),
-    ] = "all",
+    entries: parameters.Entries = "all",
     code: Annotated[
         Literal["present", "all"],
         Query(
