@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
@@ -11,7 +10,7 @@ from normcore.spec import ExperimentSpec, digest
 from service.errors import Invalid
 from service.experiments import fused_kernels, memory, planning, schemas, submission, validation
 from service.http.dependencies import Parts
-from service.idempotency import digest_if_possible
+from service.idempotency import digest_if_possible, write_once
 from service.queue import Notification
 
 
@@ -81,9 +80,7 @@ def _resolve_submission(parts: Parts, written: Any) -> _Accepted:
 async def _store_experiment(
     parts: Parts, accepted: _Accepted, idempotency_key: str | None
 ) -> tuple[schemas.ExperimentOut, bool]:
-    """Check and store the experiment. If two requests use one new key at the same time, the later request gets the
-    experiment of the earlier request.
-    """
+    """Check and store the experiment."""
     spec, needed, request_digest = accepted
 
     def store(session: Session) -> tuple[schemas.ExperimentOut, bool] | Exception:
@@ -100,9 +97,4 @@ async def _store_experiment(
             idempotency_key=idempotency_key,
         )
 
-    try:
-        return await parts.group_commit.write(store)
-    except IntegrityError:
-        if idempotency_key is None:
-            raise
-        return await parts.group_commit.write(store)
+    return await write_once(parts.group_commit, store, idempotency_key)

@@ -1,12 +1,11 @@
 """Sweeps over HTTP."""
 
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import Path, Request, Response, status
 from pydantic import AfterValidator
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from normcore.figures import as_json
@@ -23,7 +22,7 @@ from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.readers import in_reader
 from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
-from service.idempotency import digest_if_possible
+from service.idempotency import digest_if_possible, write_once
 from service.sweeps import api, examples, expansion, figures, planning, queries, schemas, submission
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
 from service.sweeps.expansion import Cell
@@ -81,7 +80,10 @@ async def submit_sweep(
     if dry_run:
         return await in_reader(_plan, parts, written, cells)
     await in_reader(_check, parts, written, cells)
-    submitted = await _submit(parts, written, cells, request_digest, idempotency_key)
+    store = partial(
+        submission.submit, written=written, cells=cells, request_digest=request_digest, idempotency_key=idempotency_key
+    )
+    submitted = await write_once(parts.group_commit, store, idempotency_key)
     parts.notifier.notify(submitted.notifications)
     return await _answer(parts, submitted)
 
@@ -125,29 +127,6 @@ def _check(parts: Parts, written: WrittenSweep, cells: list[Cell]) -> None:
     """Check a new sweep before its transaction, because nobody else can write to SQLite during the transaction."""
     with parts.db.snapshot() as session:
         expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
-
-
-async def _submit(
-    parts: Parts, written: WrittenSweep, cells: list[Cell], request_digest: str, idempotency_key: str | None
-) -> Submitted:
-    """Store the sweep. If two requests use one new key at the same time, the later one finds the sweep of the
-    earlier."""
-
-    def store(session: Session) -> Submitted:
-        return submission.submit(
-            session,
-            written,
-            cells,
-            request_digest=request_digest,
-            idempotency_key=idempotency_key,
-        )
-
-    try:
-        return await parts.group_commit.write(store)
-    except IntegrityError:
-        if idempotency_key is None:
-            raise
-        return await parts.group_commit.write(store)
 
 
 @router.get(
