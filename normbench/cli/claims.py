@@ -6,7 +6,7 @@ from typing import Annotated, cast
 import typer
 
 from normbench.answers import ResultState
-from normbench.cli import command
+from normbench.cli import command, options
 from normbench.cli.command import Json
 from normbench.display import claims as display
 from normbench.display.runs import moment
@@ -61,9 +61,9 @@ def claim(
 
 
 def claims(
-    task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Only of this profile: paper, small or smoke.")] = None,
-    method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
+    task: options.OfTask = None,
+    profile: options.OfProfile = None,
+    method: options.WithMethod = None,
     state: Annotated[str | None, typer.Option(help="claimed, confirmed, disputed or withdrawn.")] = None,
     as_json: Json = False,
 ) -> None:

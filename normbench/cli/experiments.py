@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from normbench.answers import ENDED, Experiment, Plan, State
-from normbench.cli import command, watching
+from normbench.cli import command, options, watching
 from normbench.cli import sweeps as of_sweeps
 from normbench.cli.command import Json
 from normbench.client import Client
@@ -153,11 +153,11 @@ def status(
     ] = None,
     sweeps: Annotated[bool, typer.Option("--sweeps", help="Show the newest sweeps.")] = False,
     sweep: Annotated[str | None, typer.Option(metavar="ID", help="Only experiments of this sweep.")] = None,
-    task: Annotated[str | None, typer.Option(help="Only of this task.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Only of this profile: paper, small or smoke.")] = None,
-    method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
-    state: Annotated[str | None, typer.Option(help="queued, running, succeeded, failed or cancelled.")] = None,
-    label: Annotated[list[str] | None, typer.Option(metavar="KEY:VALUE", help="Repeat it for several labels.")] = None,
+    task: options.OfTask = None,
+    profile: options.OfProfile = None,
+    method: options.WithMethod = None,
+    state: options.InState = None,
+    label: options.WithLabels = None,
     fingerprint: Annotated[str | None, typer.Option(help="First 8 or more characters of a fingerprint.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Number of rows to show.")] = 20,
     as_json: Json = False,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from normbench.answers import Leaderboard
-from normbench.cli import command
+from normbench.cli import command, options
 from normbench.cli.command import Json
 from normbench.client import Client
 from normbench.display.leaderboard import leaderboard as display
@@ -28,39 +28,31 @@ OF_A_TASK = {
 
 def leaderboard(
     task: Annotated[str, typer.Argument(metavar="TASK", help="A task (`normbench tasks` lists them), or: overall.")],
-    profile: Annotated[str | None, typer.Option(help="paper, small or smoke.")] = None,
-    rank_by: Annotated[str | None, typer.Option(help="metric, steps_to_target or seconds_to_target.")] = None,
-    baseline: Annotated[str | None, typer.Option(help="The method that speed-ups are measured against.")] = None,
-    problem: Annotated[
-        str | None, typer.Option(help="Id of one of the board's problems; else the profile's own.")
-    ] = None,
-    published: Annotated[bool, typer.Option("--published", help="Rank the papers' numbers, too.")] = False,
-    over_budget: Annotated[
-        bool, typer.Option("--over-budget", help="Rank entries that are over the board's budget, too.")
-    ] = False,
+    profile: options.Profile = None,
+    rank_by: options.RankBy = None,
+    baseline: options.Baseline = None,
+    problem: options.Problem = None,
+    published: options.Published = False,
+    over_budget: options.OverBudget = False,
     best: Annotated[
         bool, typer.Option("--best", help="Show one entry of each method: its best validation value.")
     ] = False,
-    as_of: Annotated[
-        str | None, typer.Option(metavar="MOMENT", help="The board at this time, such as 2026-11-25T12:00:00Z.")
-    ] = None,
-    code: Annotated[
-        str | None, typer.Option(metavar="all", help="all: also show runs and entries of older code.")
-    ] = None,
+    as_of: options.AsOf = None,
+    code: options.Code = None,
     as_json: Json = False,
 ) -> None:
     """Show the leaderboard of a task, or of all tasks: which method wins."""
     client = command.client()
-    options: dict[str, Any] = {"baseline": baseline, "problem": problem}
-    options |= {"entries": "best" if best else None, "as_of": as_of, "code": code}
+    asked: dict[str, Any] = {"baseline": baseline, "problem": problem}
+    asked |= {"entries": "best" if best else None, "as_of": as_of, "code": code}
     if task == OVERALL:
-        _check_of_a_task({**options, "published": published or None, "over_budget": over_budget or None})
+        _check_of_a_task({**asked, "published": published or None, "over_budget": over_budget or None})
         found = client.overall(profile=profile, rank_by=cast(Any, rank_by))
         command.show(as_json, found, display_overall(found))
         return
-    options |= {"profile": profile, "rank_by": rank_by}
+    asked |= {"profile": profile, "rank_by": rank_by}
     try:
-        board = client.leaderboard(task, published=published, over_budget=over_budget, **options)
+        board = client.leaderboard(task, published=published, over_budget=over_budget, **asked)
     except Invalid as refusal:
         raise Invalid(f"{refusal}{_place_of(client, task, problem, refusal)}") from None
     is_shown = board["entries"] or board["set_aside"]
