@@ -95,32 +95,6 @@ def sweep(text: str) -> Any:
         ("grid: {lr: [.1]}", "grid/lr", '"grid": {"training.optimizer.lr": [0.1]}'),
         ("grid: {Learning_Rate: [.1]}", "grid/Learning_Rate", '"grid": {"training.optimizer.lr": [0.1]}'),
         ("grid: {method: [none, LayerNorm]}", "grid/method", '"grid": {"norm.method": ["none", "layer_norm"]}'),
-        (
-            f"random: {{{LR}: {{log_uniform: {{low: 1e-4, high: 1e-2}}}}}}\nsamples: 2",
-            f"random/{LR}/log_uniform",
-            '"log_uniform": [0.0001, 0.01]',
-        ),
-        (
-            f"random: {{{LR}: {{log_uniform: {{high: 1e-2, low: 1e-4}}}}}}\nsamples: 2",
-            f"random/{LR}/log_uniform",
-            '"log_uniform": [0.0001, 0.01]',
-        ),
-        (
-            f"random: {{{LR}: {{LogUniform: {{min: 1e-4, max: 1e-2}}}}}}\nsamples: 2",
-            f"random/{LR}/LogUniform",
-            '"log_uniform": [0.0001, 0.01]',
-        ),
-        (
-            "random: {lr: {log_uniform: {low: 1e-4, high: 1e-2}}}\nsamples: 2",
-            "random/lr",
-            '"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}',
-        ),
-        (f"random: {{{LR}: {{uniform: 3}}}}\nsamples: 2", f"random/{LR}/uniform", '"uniform": […, …]'),
-        (
-            f"random: {{{LR}: {{type: log_uniform, low: 1e-4, high: 1e-2}}}}\nsamples: 2",
-            f"random/{LR}",
-            '"random": {"training.optimizer.lr": {"log_uniform": [0.0001, 0.01]}}',
-        ),
         ("grid: {norm: [none, LayerNorm]}", "grid/norm", '"grid": {"norm.method": ["none", "layer_norm"]}'),
         ("grid: {task: [char_lm, draw]}", "grid/task", '"grid": {"task.name": ["char_lm", "draw"]}'),
         ("grid: {norm.type: [none, LayerNorm]}", "grid/norm.type", '"grid": {"norm.method": ["none", "layer_norm"]}'),
@@ -136,41 +110,6 @@ def sweep(text: str) -> Any:
             "grid: {norm.method: [none, layer_norm], gain_init: [1]}",
             "grid/gain_init",
             '"grid": {"norm.gain_init": [1]}',
-        ),
-        (
-            "random: {lr: {uniform: [0.1, 0.2]}}\nsamples: 2",
-            "random/lr",
-            '"random": {"training.optimizer.lr": {"uniform": [0.1, 0.2]}}',
-        ),
-        (
-            f"random: {{{LR}: [1e-4, 1e-2]}}\nsamples: 2",
-            f"random/{LR}",
-            '"random": {"training.optimizer.lr": {…: [0.0001, 0.01]}}',
-        ),
-        (
-            "random: {lr: [0, 0.1]}\nsamples: 2",
-            "random/lr",
-            '"random": {"training.optimizer.lr": {…: [0, 0.1]}}',
-        ),
-        (
-            "random: {model.hidden_size: [8, 64]}\nsamples: 2",
-            "random/model.hidden_size",
-            '"random": {"model.hidden_size": {…: [8, 64]}}',
-        ),
-        (
-            "random: {norm.method: [none, layer_norm]}\nsamples: 2",
-            "random/norm.method",
-            '"random": {"norm.method": {"choice": ["none", "layer_norm"]}}',
-        ),
-        (
-            f"random: {{{LR}: 1e-3}}\nsamples: 2",
-            f"random/{LR}",
-            '"random": {"training.optimizer.lr": {"uniform": […, …]}}',
-        ),
-        (
-            "random: {lr: {min: 1e-4, max: 1e-2}}\nsamples: 2",
-            "random/lr",
-            '"random": {"training.optimizer.lr": {"uniform": [0.0001, 0.01]}}',
         ),
         (
             "grid: {training: {optimizer: {lr: [.1, .2]}, batch_size: 8}}",
