@@ -45,100 +45,8 @@ def put_at(body: dict[str, Any], place: Sequence[str], line: str) -> dict[str, A
     return {**{key: given for key, given in body.items() if key != place[0]}, name: value}
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "line"),
-    [
-        (f"values: [{{Seed: 0, Value: 0.9}}]\n{SOURCE}", "values/0/value", '{"seed": 0, "value": 0.9}'),
-        (f"values: [{{step: 400, accuracy: 0.9}}]\n{SOURCE}", "values/0/seed", '{"seed": …, "value": 0.9}'),
-        (f"values: [{{run: 3, accuracy: 0.9}}]\n{SOURCE}", "values/0/value", '{"seed": 3, "value": 0.9}'),
-        (f"values: [{{run: 3, Accuracy: '0.9'}}]\n{SOURCE}", "values/0/Accuracy", '{"seed": 3, "value": 0.9}'),
-        (f"values: [{{seed: 3}}]\n{SOURCE}", "values/0/value", '{"seed": 3, "value": …}'),
-        (f"values: [{{seed: 3, loss: 0.2}}]\n{SOURCE}", "values/0/value", '{"seed": 3, "value": …}'),
-        (
-            f"values: '0.9, 0.91'\n{SOURCE}",
-            "values",
-            '"values": [{"seed": …, "value": 0.9}, {"seed": …, "value": 0.91}]',
-        ),
-        (f"values: {{'0': '0.9'}}\n{SOURCE}", "values", '"values": [{"seed": 0, "value": 0.9}]'),
-        (f"values: {{first: 0.9}}\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
-        (f"values: {{mean: 0.9, std: 0.01}}\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
-        (
-            f"values: {{seeds: [3, 4], accuracy: [0.9, 0.91]}}\n{SOURCE}",
-            "values",
-            '"values": [{"seed": 3, "value": 0.9}, {"seed": 4, "value": 0.91}]',
-        ),
-        (f"values: 0.9\n{SOURCE}", "values", '"values": [{"seed": …, "value": 0.9}]'),
-        (f"values: about 0.9\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
-        (f"values: []\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
-        (f"values: [0.9, 0.91]\n{SOURCE}", "values/1", '{"seed": …, "value": 0.91}'),
-        (f"values: [[3, 0.9]]\n{SOURCE}", "values/0", '{"seed": 3, "value": 0.9}'),
-        (f"values: [[0.9, 3]]\n{SOURCE}", "values/0", '{"seed": …, "value": …}'),
-        (f"values: [[3, 0.9, 1]]\n{SOURCE}", "values/0", '{"seed": …, "value": …}'),
-        (f"values: [[3]]\n{SOURCE}", "values/0", '{"seed": …, "value": …}'),
-        (f"values: ['0.9']\n{SOURCE}", "values/0", '{"seed": …, "value": 0.9}'),
-        (f"results: [{{seed: 0, value: 0.9}}]\n{SOURCE}", "values", '"values": [{"seed": 0, "value": 0.9}]'),
-        (f"results: [{{seed: 0, value: 0.9}}]\n{SOURCE}", "results", '"values": [{"seed": 0, "value": 0.9}]'),
-        (f"accuracy: 0.9\n{SOURCE}", "values", '"values": [{"seed": …, "value": 0.9}]'),
-        (f"seed: 3\nvalue: 0.9\n{SOURCE}", "values", '"values": [{"seed": 3, "value": 0.9}]'),
-        (
-            f"seeds: [3, 4]\nscores: [0.9, 0.91]\n{SOURCE}",
-            "values",
-            '"values": [{"seed": 3, "value": 0.9}, {"seed": 4, "value": 0.91}]',
-        ),
-        (
-            f"seeds: [3, 4]\nscores: [0.9]\n{SOURCE}",
-            "values",
-            '"values": [{"seed": …, "value": 0.9}]',
-        ),
-        (SOURCE, "values", '"values": [{"seed": …, "value": …}]'),
-        (
-            f"values: {{0: 0.9, 1: 0.91, 2: 0.92, 3: 0.93}}\n{SOURCE}",
-            "values",
-            '"values": [{"seed": 0, "value": 0.9}, {"seed": 1, "value": 0.91}, …]',
-        ),
-        (f"{VALUES}\nsource: https://my.org/p", "provenance", '"provenance": {"source": "https://my.org/p"}'),
-        (f"{VALUES}\nsource: https://my.org/p", "source", '"provenance": {"source": "https://my.org/p"}'),
-        (VALUES, "provenance", '"provenance": {"source": …}'),
-        (f"{VALUES}\nprovenance: a friend", "provenance", '"provenance": {"source": …}'),
-        (f"{VALUES}\nprovenance: https://", "provenance", '"provenance": {"source": …}'),
-        (f"{VALUES}\nprovenance: https://my.org/p", "provenance", '"provenance": {"source": "https://my.org/p"}'),
-        (f"{VALUES}\nprovenance: ['https://my.org/p']", "provenance", '"provenance": {"source": "https://my.org/p"}'),
-        (f"{VALUES}\nprovenance: ['http://a', 'http://b']", "provenance", '"provenance": {"source": …}'),
-        (
-            f"{VALUES}\nprovenance: https://ada:secret@my.org/p",
-            "provenance",
-            '"provenance": {"source": "https://my.org/p"}',
-        ),
-        (
-            f"{VALUES}\nprovenance: {{url: 'https://my.org/p'}}",
-            "provenance/source",
-            '"provenance": {"source": "https://my.org/p"}',
-        ),
-        (
-            f"{VALUES}\nprovenance: {{Paper: 'https://my.org/p', code: abc}}",
-            "provenance/Paper",
-            '"provenance": {"source": "https://my.org/p", "code": "abc"}',
-        ),
-        (f"{VALUES}\nprovenance: {{}}", "provenance/source", '"provenance": {"source": …}'),
-        (
-            f"{VALUES}\nprovenance: {{url: 'https://my.org/p', code: 3}}",
-            "provenance/source",
-            '"provenance": {"source": "https://my.org/p", "code": "3"}',
-        ),
-        (
-            f"{VALUES}\nprovenance: {{url: 'https://my.org/p', code: 'https://a:b@c.d', note: ''}}",
-            "provenance/source",
-            '"provenance": {"source": "https://my.org/p", "code": …, "note": …}',
-        ),
-        (f"values: '0,91'\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
-        (f"values: '0,91; 0,92'\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
-        (f"values: 0.9,0.8\n{SOURCE}", "values", '"values": [{"seed": …, "value": 0.9}, {"seed": …, "value": 0.8}]'),
-        (f"accuracy: {{3: 0.9}}\n{SOURCE}", "values", '"values": [{"seed": 3, "value": 0.9}]'),
-        (f"result: {{accuracy: 0.9}}\n{SOURCE}", "result", '"values": [{"seed": …, "value": 0.9}]'),
-        (f"score: 0.9\naccuracy: 0.8\n{SOURCE}", "values", '"values": [{"seed": …, "value": …}]'),
-    ],
-)
-def test_advice_on_a_claim_is_accepted_and_has_no_number_of_its_own(text: str, where: str, line: str) -> None:
+def check_advice(text: str, where: str, line: str) -> None:
+    """Check that the error at the place advises this line, and that the claim is accepted there with this line."""
     body = load_yaml(f"{SPEC}\n{text}")
     message = refused(body)[where]
     assert advised_line(message) == line
@@ -148,6 +56,96 @@ def test_advice_on_a_claim_is_accepted_and_has_no_number_of_its_own(text: str, w
         place = where.split("/")
         mended = put_at(body, place, line)
         assert not [loc for loc in refused(mended) if loc.split("/")[0] == place[0] and loc.startswith(where)]
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "line"),
+    [
+        ("values: [{Seed: 0, Value: 0.9}]", "values/0/value", '{"seed": 0, "value": 0.9}'),
+        ("values: [{step: 400, accuracy: 0.9}]", "values/0/seed", '{"seed": …, "value": 0.9}'),
+        ("values: [{run: 3, accuracy: 0.9}]", "values/0/value", '{"seed": 3, "value": 0.9}'),
+        ("values: [{run: 3, Accuracy: '0.9'}]", "values/0/Accuracy", '{"seed": 3, "value": 0.9}'),
+        ("values: [{seed: 3}]", "values/0/value", '{"seed": 3, "value": …}'),
+        ("values: [{seed: 3, loss: 0.2}]", "values/0/value", '{"seed": 3, "value": …}'),
+        ("values: '0.9, 0.91'", "values", '"values": [{"seed": …, "value": 0.9}, {"seed": …, "value": 0.91}]'),
+        ("values: {'0': '0.9'}", "values", '"values": [{"seed": 0, "value": 0.9}]'),
+        ("values: {first: 0.9}", "values", '"values": [{"seed": …, "value": …}]'),
+        ("values: {mean: 0.9, std: 0.01}", "values", '"values": [{"seed": …, "value": …}]'),
+        (
+            "values: {seeds: [3, 4], accuracy: [0.9, 0.91]}",
+            "values",
+            '"values": [{"seed": 3, "value": 0.9}, {"seed": 4, "value": 0.91}]',
+        ),
+        ("values: 0.9", "values", '"values": [{"seed": …, "value": 0.9}]'),
+        ("values: about 0.9", "values", '"values": [{"seed": …, "value": …}]'),
+        ("values: []", "values", '"values": [{"seed": …, "value": …}]'),
+        ("values: [0.9, 0.91]", "values/1", '{"seed": …, "value": 0.91}'),
+        ("values: [[3, 0.9]]", "values/0", '{"seed": 3, "value": 0.9}'),
+        ("values: [[0.9, 3]]", "values/0", '{"seed": …, "value": …}'),
+        ("values: [[3, 0.9, 1]]", "values/0", '{"seed": …, "value": …}'),
+        ("values: [[3]]", "values/0", '{"seed": …, "value": …}'),
+        ("values: ['0.9']", "values/0", '{"seed": …, "value": 0.9}'),
+        ("results: [{seed: 0, value: 0.9}]", "values", '"values": [{"seed": 0, "value": 0.9}]'),
+        ("results: [{seed: 0, value: 0.9}]", "results", '"values": [{"seed": 0, "value": 0.9}]'),
+        ("accuracy: 0.9", "values", '"values": [{"seed": …, "value": 0.9}]'),
+        ("seed: 3\nvalue: 0.9", "values", '"values": [{"seed": 3, "value": 0.9}]'),
+        (
+            "seeds: [3, 4]\nscores: [0.9, 0.91]",
+            "values",
+            '"values": [{"seed": 3, "value": 0.9}, {"seed": 4, "value": 0.91}]',
+        ),
+        ("seeds: [3, 4]\nscores: [0.9]", "values", '"values": [{"seed": …, "value": 0.9}]'),
+        ("", "values", '"values": [{"seed": …, "value": …}]'),
+        (
+            "values: {0: 0.9, 1: 0.91, 2: 0.92, 3: 0.93}",
+            "values",
+            '"values": [{"seed": 0, "value": 0.9}, {"seed": 1, "value": 0.91}, …]',
+        ),
+        ("values: '0,91'", "values", '"values": [{"seed": …, "value": …}]'),
+        ("values: '0,91; 0,92'", "values", '"values": [{"seed": …, "value": …}]'),
+        ("values: 0.9,0.8", "values", '"values": [{"seed": …, "value": 0.9}, {"seed": …, "value": 0.8}]'),
+        ("accuracy: {3: 0.9}", "values", '"values": [{"seed": 3, "value": 0.9}]'),
+        ("result: {accuracy: 0.9}", "result", '"values": [{"seed": …, "value": 0.9}]'),
+        ("score: 0.9\naccuracy: 0.8", "values", '"values": [{"seed": …, "value": …}]'),
+    ],
+)
+def test_advice_on_values_is_accepted_and_has_no_number_of_its_own(text: str, where: str, line: str) -> None:
+    check_advice(f"{text}\n{SOURCE}", where, line)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "line"),
+    [
+        ("source: https://my.org/p", "provenance", '"provenance": {"source": "https://my.org/p"}'),
+        ("source: https://my.org/p", "source", '"provenance": {"source": "https://my.org/p"}'),
+        ("", "provenance", '"provenance": {"source": …}'),
+        ("provenance: a friend", "provenance", '"provenance": {"source": …}'),
+        ("provenance: https://", "provenance", '"provenance": {"source": …}'),
+        ("provenance: https://my.org/p", "provenance", '"provenance": {"source": "https://my.org/p"}'),
+        ("provenance: ['https://my.org/p']", "provenance", '"provenance": {"source": "https://my.org/p"}'),
+        ("provenance: ['http://a', 'http://b']", "provenance", '"provenance": {"source": …}'),
+        ("provenance: https://ada:secret@my.org/p", "provenance", '"provenance": {"source": "https://my.org/p"}'),
+        ("provenance: {url: 'https://my.org/p'}", "provenance/source", '"provenance": {"source": "https://my.org/p"}'),
+        (
+            "provenance: {Paper: 'https://my.org/p', code: abc}",
+            "provenance/Paper",
+            '"provenance": {"source": "https://my.org/p", "code": "abc"}',
+        ),
+        ("provenance: {}", "provenance/source", '"provenance": {"source": …}'),
+        (
+            "provenance: {url: 'https://my.org/p', code: 3}",
+            "provenance/source",
+            '"provenance": {"source": "https://my.org/p", "code": "3"}',
+        ),
+        (
+            "provenance: {url: 'https://my.org/p', code: 'https://a:b@c.d', note: ''}",
+            "provenance/source",
+            '"provenance": {"source": "https://my.org/p", "code": …, "note": …}',
+        ),
+    ],
+)
+def test_advice_on_a_provenance_is_accepted_and_has_no_number_of_its_own(text: str, where: str, line: str) -> None:
+    check_advice(f"{VALUES}\n{text}", where, line)
 
 
 def test_two_fields_that_may_be_the_values_get_no_line() -> None:
