@@ -46,44 +46,25 @@ def digits(**parts: Any) -> dict[str, Any]:
     return written("layer_norm", **parts)
 
 
-def feedforward(**parts: Any) -> dict[str, Any]:
-    task = {"name": "feedforward", "profile": "smoke", **parts.pop("task", {})}
-    return {"task": task, "norm": {"method": "none"}, **parts}
-
-
 def training(**fields: Any) -> dict[str, Any]:
     return digits(training=fields)
 
 
+# Other wrong fields: tests/normcore/spec/test_resolve.py, test_misfits.py
 WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
     ("no task", {"norm": {"method": "none"}}, ["task"]),
-    ("task is no object", {"task": "permuted_digits"}, ["task"]),
-    ("task is null", {"task": None}, ["task"]),
-    ("unknown task", {"task": {"name": "permuted_digist"}}, ["task", "name"]),
-    ("task name is a number", {"task": {"name": 3}}, ["task", "name"]),
-    ("unknown profile", {"task": {"name": "permuted_digits", "profile": "huge"}}, ["task", "profile"]),
     ("profile is a list", {"task": {"name": "permuted_digits", "profile": []}}, ["task", "profile"]),
     ("profile is null", {"task": {"name": "permuted_digits", "profile": None}}, ["task", "profile"]),
-    ("unknown field of the task", {"task": {"name": "permuted_digits", "colour": 1}}, ["task", "colour"]),
-    ("unknown field", digits(sedes=[1]), ["sedes"]),
     ("empty field name", digits(**{"": 1}), [""]),
     ("field name with NUL", digits(**{"a\0b": 1}), ["a\0b"]),
     ("field name with a lone surrogate", digits(**{"\ud800": 1}), []),
     ("norm is a list", {**digits(), "norm": []}, ["norm"]),
     ("norm is null", {**digits(), "norm": None}, ["norm"]),
-    ("unknown method", {**digits(), "norm": {"method": "layer_nrom"}}, ["norm", "method"]),
     ("method is an object", {**digits(), "norm": {"method": {}}}, ["norm", "method"]),
     ("method with a lone surrogate", {**digits(), "norm": {"method": "\udc00"}}, ["norm", "method"]),
-    ("unknown option", {**digits(), "norm": {"method": "layer_norm", "epsilon": 1}}, ["norm", "epsilon"]),
     ("option of another method", {**digits(), "norm": {"method": "none", "eps": 1e-5}}, ["norm", "eps"]),
-    ("negative eps", {**digits(), "norm": {"method": "layer_norm", "eps": -1}}, ["norm", "eps"]),
     ("gain is text", {**digits(), "norm": {"method": "layer_norm", "gain_init": "0.1"}}, ["norm", "gain_init"]),
     ("gain is a truth value", {**digits(), "norm": {"method": "layer_norm", "gain_init": True}}, ["norm", "gain_init"]),
-    (
-        "a site that this cell does not have",
-        {**digits(model={"cell": "gru"}), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "cell"]}},
-        ["norm", "sites"],
-    ),
     (
         "a site that no model has",
         {**digits(), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "outputs"]}},
@@ -94,34 +75,9 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
         {**digits(), "norm": {"method": "recurrent_batch_norm", "sites": ["input", "output"]}},
         ["norm", "sites"],
     ),
-    (
-        "batch statistics over one case",
-        written("recurrent_batch_norm", training={"batch_size": 1}),
-        ["training", "batch_size"],
-    ),
-    ("a model's option of another task", digits(model={"hidden_sizes": [10]}), ["model", "hidden_sizes"]),
-    ("a cell in a network without any", feedforward(model={"cell": "lstm"}), ["model", "cell"]),
-    (
-        "a recurrent network's option in a feed-forward one",
-        feedforward(model={"hidden_size": 4}),
-        ["model", "hidden_size"],
-    ),
-    ("no layer", feedforward(model={"hidden_sizes": []}), ["model", "hidden_sizes"]),
-    ("a method of layers in a cell", written("batch_norm"), ["norm", "method"]),
-    ("a method of images where there are none", feedforward(norm={"method": "instance_norm"}), ["norm", "method"]),
-    ("a cell's site in a layer", feedforward(norm={"method": "layer_norm", "sites": ["cell"]}), ["norm", "sites"]),
-    (
-        "batch norm over one case",
-        feedforward(norm={"method": "batch_norm"}, training={"batch_size": 1}),
-        ["training", "batch_size"],
-    ),
-    ("unknown data set", feedforward(task={"dataset": "mmnist"}), ["task", "dataset"]),
     ("unknown corpus", char_lm(corpus="text9"), ["task", "corpus"]),
-    ("a model of an analysis without one", {"task": {"name": "invariances"}, "model": {"cell": "lstm"}}, ["model"]),
-    ("a training of an analysis", {"task": {"name": "invariances"}, "training": {"max_steps": 1}}, ["training"]),
     ("a version to come", digits(spec_version=1000), ["spec_version"]),
     ("unknown cell", digits(model={"cell": "elman"}), ["model", "cell"]),
-    ("no units", digits(model={"hidden_size": 0}), ["model", "hidden_size"]),
     ("half a unit", digits(model={"hidden_size": 1.5}), ["model", "hidden_size"]),
     ("units beyond all memory", digits(model={"hidden_size": 10**400}), ["model", "hidden_size"]),
     (
@@ -135,28 +91,21 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
     ("steps beyond any life", training(max_steps=2**63), ["training", "max_steps"]),
     ("clip at nothing", training(clip_norm=0), ["training", "clip_norm"]),
     ("unknown precision", training(precision="float16"), ["training", "precision"]),
-    ("kernel that is not there", training(kernel="triton"), ["training", "kernel"]),
     ("kernel of no such precision", training(kernel="fused", precision="float64"), ["training", "kernel"]),
     ("negative rate", training(optimizer={"lr": -1e-3}), ["training", "optimizer", "lr"]),
     ("rate of nothing", training(optimizer={"lr": 0}), ["training", "optimizer", "lr"]),
     ("rate as text", training(optimizer={"name": "adam", "lr": "fast"}), ["training", "optimizer", "lr"]),
     ("rate beyond every float", training(optimizer={"lr": 10**400}), ["training", "optimizer", "lr"]),
     ("momentum of one", training(optimizer={"momentum": 1}), ["training", "optimizer", "momentum"]),
-    ("unknown optimizer", training(optimizer={"name": "sgdd"}), ["training", "optimizer", "name"]),
     ("optimizer is null", training(optimizer=None), ["training", "optimizer"]),
     ("optimizer is a list", training(optimizer=["adam"]), ["training", "optimizer"]),
-    ("training is text", {**digits(), "training": "long"}, ["training"]),
     ("no seeds", digits(seeds=[]), ["seeds"]),
-    ("a seed twice", digits(seeds=[1, 2, 1]), ["seeds"]),
-    ("negative seed", digits(seeds=[0, -1]), ["seeds", 1]),
     ("huge seed", digits(seeds=[2**31]), ["seeds", 0]),
     ("seed as float", digits(seeds=[1.0]), ["seeds", 0]),
     ("seed is a truth value", digits(seeds=[True]), ["seeds", 0]),
-    ("seeds is a number", {**digits(), "seeds": 3}, ["seeds"]),
     ("too many seeds", digits(seeds=range(1001)), ["seeds"]),
     ("unknown device", digits(device="tpu"), ["device"]),
     ("priority beyond nine", digits(priority=10), ["priority"]),
-    ("label key with a space", digits(labels={"my team": "a"}), ["labels", "my team"]),
     ("label key with a newline", digits(labels={"team\n": "a"}), ["labels", "team\n"]),
     ("label key with a lone surrogate", digits(labels={"\ud800": "a"}), ["labels"]),
     ("label value is a number", digits(labels={"team": 3}), ["labels", "team"]),
@@ -164,8 +113,6 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
     ("label value with a lone surrogate", digits(labels={"team": "\ud83d"}), ["labels", "team"]),
     ("label value too long", digits(labels={"team": "a" * 257}), ["labels", "team"]),
     ("too many labels", digits(labels={f"k{n}": "v" for n in range(33)}), ["labels"]),
-    ("corpus without its file", char_lm(corpus="file"), ["task", "file"]),
-    ("file outside the data directory", char_lm(corpus="file", file="../secret.txt"), ["task", "file"]),
     ("file outside by a detour", char_lm(corpus="file", file="a/../../secret.txt"), ["task", "file"]),
     ("file at the root", char_lm(corpus="file", file="/etc/passwd"), ["task", "file"]),
     ("file name with NUL", char_lm(corpus="file", file="a\0b"), ["task", "file"]),
@@ -181,7 +128,6 @@ WRONG_FIELDS: list[tuple[str, dict[str, Any], list[str | int]]] = [
         char_lm(sequence_length=90_000, valid_chars=None, test_chars=None),
         ["task", "sequence_length"],
     ),
-    ("reading backwards what comes next", {**char_lm(), "model": {"bidirectional": True}}, ["model", "bidirectional"]),
 ]
 
 
