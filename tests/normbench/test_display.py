@@ -17,13 +17,6 @@ from normbench.display.table import Table
 from normcore.data.registry import DATASETS
 from service.report_cards.examples import REPORT_CARD
 
-OWN: Any = {
-    "rank_by": "metric",
-    "verdict": None,
-    "problem": {"id": "a", "note": None},
-    "problems": [{"id": "a", "note": None}],
-}
-ABOUT: Any = {"task": "char_lm", "profile": "paper", "metric": "bits_per_char", "unit": "bits", "target": 1.5}
 BROKE = {"series": "train.loss", "step": 10, "last_finite": {"train.loss": 2.30581}}
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -33,6 +26,27 @@ def lines(table: Table, width: int = 80) -> list[list[str]]:
     console.print(table)
     assert isinstance(console.file, io.StringIO)
     return [line.split() for line in console.file.getvalue().splitlines()]
+
+
+def shown(*entries: dict[str, Any], **parts: Any) -> tuple[Table, list[str]]:
+    """Table of a board with these entries, and the names of its columns."""
+    board: Any = {
+        "task": "permuted_digits",
+        "profile": "small",
+        "metric": "accuracy",
+        "unit": "",
+        "target": 0.5,
+        "rank_by": "metric",
+        "verdict": None,
+        "problem": {"id": "a", "note": None},
+        "problems": [{"id": "a", "note": None}],
+        "direction": "maximize",
+        "baseline": "none",
+        "entries": list(entries),
+        **parts,
+    }
+    table = leaderboard(board)
+    return table, [column.name for column in table.columns]
 
 
 def summary(method: str = "layer_norm", created_at: str = "2026-11-22T11:59:18.5Z") -> Any:
@@ -60,8 +74,8 @@ def summary(method: str = "layer_norm", created_at: str = "2026-11-22T11:59:18.5
     ],
 )
 def test_an_experiment_is_listed_with_its_size_and_age(created_at: str, age: str) -> None:
-    shown = lines(experiments([summary(created_at=created_at)], NOON), width=120)[-1]
-    assert shown[1:] == ["permuted_digits", "small", "layer_norm", "running", *age.split(), "2", "running"]
+    row = lines(experiments([summary(created_at=created_at)], NOON), width=120)[-1]
+    assert row[1:] == ["permuted_digits", "small", "layer_norm", "running", *age.split(), "2", "running"]
 
 
 @pytest.mark.parametrize(
@@ -92,10 +106,9 @@ def test_at_80_columns_experiments_are_a_table_whatever_the_method() -> None:
 def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None:
     note = DATASETS["cifar10_subset"].description
     other = {"id": "b", "title": "dataset cifar10_subset", "note": note}
-    board: Any = {**ABOUT, **OWN, "problem": other, "direction": "minimize", "baseline": "none", "entries": [entry()]}
-    shown = lines(leaderboard(board))
-    head = next(k for k, line in enumerate(shown) if line[:1] == ["#"])
-    told = [" ".join(line) for line in shown[:head]]
+    table = lines(shown(entry(), problem=other)[0])
+    head = next(k for k, line in enumerate(table) if line[:1] == ["#"])
+    told = [" ".join(line) for line in table[:head]]
     assert f"on validation data {note}" in " ".join(told)
     assert max(map(len, told)) <= 80
     assert any(line.startswith("A part of CIFAR-10") for line in told), "it has lines of its own"
@@ -104,9 +117,8 @@ def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None
 def test_a_number_that_a_paper_quotes_names_its_original_work() -> None:
     quoted = {"name": "HM-LSTM (RBN, Table 2)", "citation": "RBN, Table 2", "origin": "Chung et al. 2016"}
     own = {"name": "BN-LSTM (RBN, Table 2)", "citation": "RBN, Table 2", "source": "published"}
-    entries = [entry(1, **quoted, source="published"), entry(2, **own)]
-    board: Any = {**ABOUT, **OWN, "direction": "minimize", "baseline": "none", "entries": entries}
-    first, second = (" ".join(line) for line in lines(leaderboard(board), width=150)[-2:])
+    table, _ = shown(entry(1, **quoted, source="published"), entry(2, **own))
+    first, second = (" ".join(line) for line in lines(table, width=150)[-2:])
     assert first.startswith("1 HM-LSTM (RBN, Table 2) published, quoted from Chung et al. 2016 0.500")
     assert second.startswith("2 BN-LSTM (RBN, Table 2) published 0.500")
 
@@ -135,34 +147,28 @@ def entry(rank: int | None = 1, **parts: Any) -> dict[str, Any]:
 
 
 def test_a_published_value_of_validation_data_is_marked_so() -> None:
-    about = {"task": "permuted_digits", "profile": "paper", "metric": "accuracy", "unit": "", "target": None}
-    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
     of_paper = {"source": "published", "citation": "RBN, section 5.4", "model": "LSTM"}
     found = {"values": {"accuracy": {"mean": 0.503, "ci95": None}}, "value": None, "split": "valid"}
-    board["entries"] = [{**entry(1), **of_paper, **found, "rank": None}, {**entry(1), **of_paper, "value": None}]
-    first, second = leaderboard(board).rows
+    table, _ = shown({**entry(None), **of_paper, **found}, {**entry(1), **of_paper, "value": None})
+    first, second = table.rows
     assert "0.503 in validation" in first
     assert not any("0." in str(cell) for cell in second), "it has none of this metric"
 
 
 def test_a_name_shows_departures_from_the_profile_and_breaks_between_words() -> None:
     tuned = "layer_norm (gain_init 0.1, max_steps 1000, optimizer adam, lr 0.001)"
-    about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": None}
-    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
-    board["entries"] = [entry(1), entry(2, name=tuned), entry(3, over_budget=True)]
-    shown = lines(leaderboard(board))
-    assert ["1", "layer_norm", "–", "0.500", "[0.400,", "0.600]"] in [line[:6] for line in shown]
-    told = " ".join(word for line in shown for word in line)
+    table, _ = shown(entry(1), entry(2, name=tuned), entry(3, over_budget=True))
+    drawn = lines(table)
+    assert ["1", "layer_norm", "–", "0.500", "[0.400,", "0.600]"] in [line[:6] for line in drawn]
+    told = " ".join(word for line in drawn for word in line)
     assert all(word in told.split() for word in tuned.split())
-    assert leaderboard(board).rows[1][1] == tuned
-    assert leaderboard(board).rows[2][2] == "over budget"
+    assert table.rows[1][1] == tuned
+    assert table.rows[2][2] == "over budget"
 
 
 def test_an_entry_of_too_few_seeds_has_no_rank() -> None:
-    about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": None}
-    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
-    board["entries"] = [entry(1, rank_ci=[1, 2]), entry(2, rank_ci=[1, 2], too_few_seeds=True)]
-    assert [row[0] for row in leaderboard(board).rows] == ["1 [1, 2]", None]
+    table, _ = shown(entry(1, rank_ci=[1, 2]), entry(2, rank_ci=[1, 2], too_few_seeds=True))
+    assert [row[0] for row in table.rows] == ["1 [1, 2]", None]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +190,7 @@ def test_a_report_card_says_why_an_entry_has_no_rank(parts: dict[str, Any], rank
 
 
 @pytest.mark.parametrize(
-    ("kernels", "shown"),
+    ("kernels", "told"),
     [
         (["fused", "fused"], None),
         (["reference", None], None),
@@ -192,27 +198,15 @@ def test_a_report_card_says_why_an_entry_has_no_rank(parts: dict[str, Any], rank
         (["mixed", "mixed"], ["mixed", "mixed"]),
     ],
 )
-def test_a_board_marks_the_times_of_different_kernels(kernels: list[str | None], shown: list[str] | None) -> None:
-    about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": 0.5}
-    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none"}
+def test_a_board_marks_the_times_of_different_kernels(kernels: list[str | None], told: list[str] | None) -> None:
     times = {"seconds_to_target": {"median": 3.5, "reached": 3, "tau": 40.0}}
-    board["entries"] = [entry(k, kernel=kernel, **times) for k, kernel in enumerate(kernels, 1)]
-    table = leaderboard(board)
-    names = [column.name for column in table.columns]
-    if shown is None:
+    table, names = shown(*(entry(k, kernel=kernel, **times) for k, kernel in enumerate(kernels, 1)))
+    if told is None:
         assert "kernel" not in names
     else:
         assert names[names.index("time") + 1] == "kernel"
-        assert [row[names.index("kernel")] for row in table.rows] == shown
+        assert [row[names.index("kernel")] for row in table.rows] == told
         assert [row[names.index("time")] for row in table.rows] == ["3.5 s", "3.5 s"]
-
-
-def shown(*entries: dict[str, Any], **parts: Any) -> tuple[Table, list[str]]:
-    """Table of a board with these entries, and the names of its columns."""
-    about = {"task": "permuted_digits", "profile": "small", "metric": "accuracy", "unit": "", "target": 0.5}
-    board: Any = {**about, **OWN, "direction": "maximize", "baseline": "none", "entries": list(entries), **parts}
-    table = leaderboard(board)
-    return table, [column.name for column in table.columns]
 
 
 def test_a_rank_is_shown_with_its_rank_interval() -> None:
@@ -263,7 +257,6 @@ def test_a_board_says_which_seconds_do_not_count_and_what_to_do() -> None:
         " Without other runs an entry has no rank here."
     )
     table, _ = shown(some)
-    assert table.note is not None
     assert table.note == "* Times of runs of 1 entry are left out: the machine was busy. --json names them."
     assert shown(entry())[0].note is None
     many, _ = shown(*(entry(k, contended=1, seconds_to_target=time) for k in range(1, 16)))
@@ -290,39 +283,33 @@ def test_a_narrow_interval_is_not_shown_as_one_of_no_width(ci95: list[float] | N
 
 
 def test_an_entry_whose_seeds_did_not_all_take_off_is_named_below_the_board() -> None:
-    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
-    board["entries"] = [entry(1, gap=True), entry(2, method="none", gap=False)]
-    assert leaderboard(board).note == (
+    assert shown(entry(1, gap=True), entry(2, method="none", gap=False))[0].note == (
         "Some seeds of layer_norm (00000000) did not take off; no interval of the mean holds for such values."
     )
 
 
 def test_an_entry_that_is_not_ranked_by_its_mean_shows_its_score() -> None:
-    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
-    board["entries"] = [entry(1, score=0.525), entry(2, method="none", score=0.5)]
-    assert leaderboard(board).note == (
+    assert shown(entry(1, score=0.525), entry(2, method="none", score=0.5))[0].note == (
         "layer_norm (00000000) is ranked by 0.525, as no seed counts as worse than no skill."
     )
 
 
 def test_runs_of_older_code_are_counted_below_the_board() -> None:
-    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
-    board["entries"] = [entry(1, n_older=2), entry(2, method="none")]
-    assert leaderboard(board).note == "2 runs of older code are set aside; --code all shows them."
-    board["entries"].append(entry(None, n_older=2, of_older_code=True))
-    assert leaderboard(board).note is None
-    assert [cells[2] for cells in leaderboard(board).rows] == [None, None, "of older code"]
+    entries = [entry(1, n_older=2), entry(2, method="none")]
+    assert shown(*entries)[0].note == "2 runs of older code are set aside; --code all shows them."
+    table, _ = shown(*entries, entry(None, n_older=2, of_older_code=True))
+    assert table.note is None
+    assert [cells[2] for cells in table.rows] == [None, None, "of older code"]
 
 
 def test_rows_of_older_code_of_one_fingerprint_show_the_digests_of_their_code() -> None:
-    board: Any = {**ABOUT, **OWN, "direction": "maximize", "baseline": "none", "rank_by": "metric"}
-    board["entries"] = [
+    table, _ = shown(
         entry(1, code="c" * 64),
         entry(None, of_older_code=True, code="0123456789abcdef", older_parts=["norm"]),
         entry(None, of_older_code=True, code="fedcba9876543210"),
-    ]
+    )
     told = [None, "of older code 01234567: method", "of older code fedcba98"]
-    assert [cells[2] for cells in leaderboard(board).rows] == told
+    assert [cells[2] for cells in table.rows] == told
 
 
 @pytest.mark.parametrize(
@@ -357,9 +344,7 @@ def test_a_huge_claim_fits_a_line() -> None:
 
 
 def test_a_huge_score_below_the_board_is_written_with_a_power_of_ten() -> None:
-    board: Any = {**ABOUT, **OWN, "direction": "minimize", "baseline": "none", "rank_by": "metric"}
-    board["entries"] = [entry(1, score=1e75)]
-    assert leaderboard(board).note == (
+    assert shown(entry(1, score=1e75))[0].note == (
         "layer_norm (00000000) is ranked by 1e+75, as no seed counts as worse than no skill."
     )
 
@@ -397,9 +382,9 @@ def named(*names: str) -> Table:
 
 
 def test_at_80_columns_the_experiments_of_a_random_sweep_are_a_table() -> None:
-    shown = lines(named("layer_norm (lr 0.028772322387449176)", "layer_norm (lr 1.2345678901234567e-05, eps 1e-05)"))
-    assert shown[1][:4] == ["id", "task", "method", "state"]
-    words = [word for line in shown for word in line]
+    drawn = lines(named("layer_norm (lr 0.028772322387449176)", "layer_norm (lr 1.2345678901234567e-05, eps 1e-05)"))
+    assert drawn[1][:4] == ["id", "task", "method", "state"]
+    words = [word for line in drawn for word in line]
     assert {"0.02877)", "1.235e-05,", "1e-05)"} <= set(words)
 
 
