@@ -77,12 +77,7 @@ def test_the_version_is_printed() -> None:
     assert normbench("--version") == f"normbench {version('normbench')}\n"
 
 
-def test_a_refusal_of_the_service_goes_to_standard_error_with_status_2(api: str, tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong.yaml"
-    wrong.write_text("task: {name: permuted_digits}\nnorm: {method: layer_nrom}\nseeds: []\n")
-    message = normbench("submit", wrong, status=2)
-    assert "norm.method" in message
-    assert "seeds" in message
+def test_a_refusal_of_the_service_goes_to_standard_error_with_status_2(api: str) -> None:
     assert "exp_nope" in normbench("status", "exp_nope", status=2)
     assert "exp_nope" in normbench("cancel", "exp_nope", "--json", status=2)
     assert "nope" in normbench("leaderboard", "nope", status=2)
@@ -92,10 +87,15 @@ def test_a_refusal_of_the_service_goes_to_standard_error_with_status_2(api: str,
 def test_a_command_without_a_service_says_how_to_start_a_service(nobody: None, spec_file: Path) -> None:
     for arguments in (
         ["submit", spec_file],
+        ["sweep", spec_file],
         ["status"],
+        ["logs", "run_1"],
         ["cancel", "exp_1"],
+        ["retry", "exp_1"],
+        ["replay", "run_1"],
         ["tasks"],
         ["leaderboard", "x"],
+        ["leaderboard", "overall"],
         ["compare", "0123456789ab", "ba9876543210"],
         ["report-card", "x"],
         ["claim", spec_file],
@@ -104,7 +104,6 @@ def test_a_command_without_a_service_says_how_to_start_a_service(nobody: None, s
         ["export", "experiments"],
     ):
         assert "normbench up" in normbench(*arguments, status=2)
-    assert "normbench up" in normbench("report-card", "x", status=2)
 
 
 @pytest.mark.parametrize(

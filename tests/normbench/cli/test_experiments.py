@@ -14,7 +14,6 @@ from normbench.cli import app
 from service.db import Database
 from service.fleet import registration
 from service.fleet.registration import WorkerIdentity
-from service.settings import Settings
 from tests.normbench.cli.commands import SECONDS, from_json, normbench
 from tests.normbench.script_server import AWAY, Answer, scripted
 from tests.service.sample_runs import MAX_STEPS, begun, claimed, finished, written
@@ -77,15 +76,6 @@ def test_a_file_that_is_refused_only_at_submission_is_named(api: str, spec_file:
     assert normbench("submit", spec_file, "--idempotency-key", "k", status=2).startswith(f"normbench: {spec_file}: ")
 
 
-def test_a_text_of_one_character_is_refused_with_its_field(api: str, settings: Settings, spec_file: Path) -> None:
-    settings.datasets_dir.mkdir(parents=True, exist_ok=True)
-    (settings.datasets_dir / "same.txt").write_text("x" * 5000)
-    spec_file.write_text("task: {name: char_lm, profile: smoke, corpus: file, file: same.txt}")
-    told = "task.file: text 'same.txt' has one character, over and over; use a text with two or more"
-    assert told in normbench("submit", spec_file, status=2)
-    assert from_json("status") == []
-
-
 def test_a_service_that_is_away_is_not_blamed_on_a_file(nobody: None, spec_file: Path) -> None:
     assert normbench("submit", spec_file, spec_file, status=2).startswith("normbench: no service answers at ")
 
@@ -98,32 +88,6 @@ def test_a_service_that_refuses_every_request_is_not_blamed_on_a_file(
         monkeypatch.setenv("NORMBENCH_URL", script.url)
         told = normbench("submit", spec_file, spec_file, status=2)
     assert told == "normbench: the database does not answer\n"
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"{",
-        b"\xff\xfe\x00",
-        b"task: [unclosed",
-        b"- just\n- a list\n",
-        b"",
-        b"task: {name: permuted_digits}\ntraining: {target: .nan}\n",
-        b"&a [*a]",
-        b"a: !!python/object/apply:os.system [true]\n",
-        b"[" * 1500,
-    ],
-)
-def test_a_file_that_holds_no_spec_is_an_error_for_people(api: str, tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "spec.yaml"
-    path.write_bytes(content)
-    assert normbench("submit", path, status=2)
-    assert from_json("status") == []
-
-
-def test_a_missing_file_is_a_readable_error(api: str, tmp_path: Path) -> None:
-    assert "spec.yaml" in normbench("submit", tmp_path / "spec.yaml", status=2)
-    assert normbench("submit", tmp_path, status=2)
 
 
 def test_a_spec_is_read_from_standard_input(api: str, environment: dict[str, str]) -> None:
@@ -179,11 +143,6 @@ def test_only_new_submits_the_seeds_that_are_not_measured_yet(api: str, spec_fil
     assert "nothing is left to submit" in nothing.stderr
     assert from_json("submit", spec_file, "--only-new")["measured_seeds"] == [0, 1]
     assert len(from_json("status")) == 3
-
-
-def test_a_key_makes_submitting_again_harmless(api: str, spec_file: Path) -> None:
-    first = from_json("submit", spec_file, "--idempotency-key", "k")
-    assert from_json("submit", spec_file, "--idempotency-key", "k")["id"] == first["id"]
 
 
 def test_experiments_for_a_device_without_a_worker_say_so_on_submit_and_status(

@@ -113,12 +113,3 @@ def test_a_replay_ends_with_1_if_the_second_run_failed(api: str, db: Database, f
         failing = CliRunner().invoke(app, ["replay", run], catch_exceptions=False)
     assert failing.exit_code == FAILED
     assert "failed: no such kernel" in failing.stderr
-
-
-def test_each_command_that_needs_a_service_ends_with_2_without_one(nobody: None, files: Path) -> None:
-    commands = (
-        *(["status"], ["logs", "run_1"], ["cancel", "exp_1"], ["retry", "exp_1"], ["tasks"]),
-        *(["submit", files / "good.yaml"], ["sweep", files / "sweep.yaml"], ["leaderboard", "overall"], ["claims"]),
-        *(["replay", "run_1"], ["report-card", "none"], ["compare", "0" * 8, "1" * 8], ["withdraw", "res_1"]),
-    )
-    assert {str(command[0]): status(*command) for command in commands} == {str(c[0]): MISUSED for c in commands}

@@ -99,17 +99,6 @@ def test_waiting_shows_progress_then_the_cells(api: str, sweep_file: Path, db: D
     assert normbench("watch", ended["id"]).splitlines()[0].startswith(ended["id"])
 
 
-def test_a_sweep_of_which_a_run_failed_ends_with_status_1_and_names_the_cell(
-    api: str, sweep_file: Path, db: Database
-) -> None:
-    id = from_json("sweep", sweep_file)["id"]
-    failed(db, claimed(db).lease)
-    run_all(db, lambda spec, seed: 0.5)
-    result = CliRunner().invoke(app, ["watch", id])
-    assert result.exit_code == 1
-    assert re.search(r"normbench: method none, lr 0.001 failed; normbench status exp_\w+\n", result.stderr)
-
-
 def test_a_sweep_with_an_entirely_diverged_cell_ends_with_status_2_and_names_it(
     api: str, sweep_file: Path, db: Database
 ) -> None:
