@@ -5,7 +5,6 @@ from html import unescape
 from typing import Any
 
 import pytest
-import scipy.stats
 from starlette.testclient import TestClient
 
 from normcore.spec.metric import ACCURACY
@@ -16,7 +15,6 @@ from service.leaderboards.schemas import Problem
 from service.pages.comparison_page import find_differing_fields
 from service.pages.comparison_text import compare_with_baseline, facts, verdict
 from tests.service.comparisons.test_routes import trained
-from tests.service.sample_runs import MAX_STEPS
 
 EMPTY = Curve([], [], [], [], [], [])
 NO_RATIO = Ratio(None, None)
@@ -177,48 +175,6 @@ def answered(client: TestClient, *fingerprints: str) -> str:
     found = re.search(r'<p class="verdict">(.*?)</(?:section|div)>', answer.text, re.DOTALL)
     assert found, answer.text
     return " ".join(unescape(re.sub("<[^>]*>", " ", found[1])).split())
-
-
-def test_an_entry_with_diverged_seeds_does_not_win_by_its_converged_seeds(client: TestClient, db: Database) -> None:
-    none = trained(db, "none", [0.80, 0.82, 0.81, 0.84, 0.83], [20] * 5)
-    norm = trained(db, "layer_norm", [0.95, 0.96, None, None, None], [10] * 5)
-    told = answered(client, none, norm)
-    assert told.startswith(
-        "Between layer_norm and the method none the seeds that converged differ, but the scores, in which"
-    )
-    assert "the method none has the best score, and layer_norm ties with it." in told
-    assert "3 of 5 seeds of layer_norm diverged" in told
-    assert "beats" not in told
-    assert "is best" not in told
-
-
-def test_the_entry_called_best_is_shown_to_be_better_than_each_other_entry(client: TestClient, db: Database) -> None:
-    seeds = {
-        "none": [0.800, 0.801, 0.802],
-        "layer_norm": [0.900, 0.901, 0.902],
-        "rms_norm": [0.880, 0.881, 0.882],
-        "recurrent_batch_norm": [0.77, 0.87, 0.97],
-    }
-    found = {method: trained(db, method, [*own], [10] * 3) for method, own in seeds.items()}
-    told = answered(client, *found.values())
-    assert "layer_norm has the best score, and may not be first: recurrent_batch_norm is not shown to be worse." in told
-    del found["recurrent_batch_norm"]
-    welch = scipy.stats.ttest_ind(seeds["layer_norm"], seeds["rms_norm"], equal_var=False).pvalue
-    assert welch < 0.001
-    told = answered(client, *found.values())
-    assert "Both beat the method none; layer_norm is best, by 2.00 points over rms_norm" in told
-    assert "(95% interval 1.77 – 2.23, p < 0.001" in told
-    assert "diverged" not in told
-    assert "budget" not in told
-
-
-def test_an_entry_over_the_budget_is_not_called_best(client: TestClient, db: Database) -> None:
-    none = trained(db, "none", [0.800, 0.801, 0.802], [20] * 3)
-    norm = trained(db, "layer_norm", [0.900, 0.901, 0.902], [10] * 3)
-    more = trained(db, "rms_norm", [0.950, 0.951, 0.952], [10] * 3, training={"max_steps": 2 * MAX_STEPS})
-    told = answered(client, none, norm, more)
-    assert "within the budget layer_norm is best, by 10.00 points over the method none" in told
-    assert "rms_norm (max_steps 80) is over the board's budget, and not ranked" in told
 
 
 def test_the_facts_count_the_diverged_seeds_of_each_entry() -> None:

@@ -12,7 +12,7 @@ from service.errors import NotFound
 from service.experiments import lifecycle
 from service.experiments.tables import Run
 from service.queue import Notification
-from tests.service.experiments.lifecycle.verbs import cancel, claim_one, everything_of, retry, taken_back
+from tests.service.experiments.lifecycle.verbs import cancel, claim_one, everything_of, retry
 from tests.service.sample_runs import claimed, failed, finished, recorded, run_of, submitted
 
 
@@ -30,20 +30,6 @@ def test_cancelling_stops_queued_runs_at_once_and_asks_running_ones(db: Database
         lifecycle.confirm_cancel(session, running)
     assert run_of(db, running.run_id).state == "cancelled"
     assert claim_one(db) is None
-
-
-@pytest.mark.parametrize("how", ["lease ran out", "training process died"])
-def test_a_run_that_is_lost_after_somebody_cancelled_it_is_cancelled(db: Database, how: str) -> None:
-    experiment = submitted(db)
-    lease = claimed(db, lease_seconds=-1).lease
-    cancel(db, experiment.id)
-    if how == "lease ran out":
-        assert taken_back(db) == []
-    else:
-        with db.transaction() as session:
-            assert lifecycle.lose(session, lease, "killed", max_attempts=9) is None
-    run = run_of(db, lease.run_id)
-    assert (run.state, run.attempt, run.error) == ("cancelled", 1, None)
 
 
 def test_cancelling_does_not_change_ended_runs(db: Database) -> None:
