@@ -126,6 +126,7 @@ UNREADABLE: dict[str, tuple[bytes, list[str]]] = {
     "braces": (b"{" * 20_000, ["cannot be read: it is nested too deeply"]),
     "long": (b"{task: " + b"x" * 40_000, ["neither JSON", "nor YAML of up to 32768 bytes"]),
     "text": (b"permuted_digits", ["holds no object"]),
+    "not UTF-8": (b"\xff\xfe{}", ["neither JSON", "nor YAML: 'utf-8' codec can't decode"]),
 }
 
 
