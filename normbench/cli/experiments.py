@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.text import Text
 
-from normbench.answers import ENDED, Experiment, Plan, State
+from normbench.answers import ENDED, Experiment, Plan, State, Sweep
 from normbench.cli import command, options, watching
 from normbench.cli import sweeps as of_sweeps
 from normbench.cli.command import Json
@@ -193,22 +193,20 @@ def status(
 
 def cancel(experiment_id: ExperimentId, as_json: Json = False) -> None:
     """Cancel an experiment or a whole sweep: queued runs stop at once, running ones within seconds."""
-    if command.is_sweep(experiment_id):
-        of_sweeps.cancel(command.client(), experiment_id, as_json)
-        return
-    experiment = command.client().cancel(command.experiment_id(experiment_id))
-    ended = experiment["state"] in ENDED
-    _say(experiment, experiment["state"] if ended else "being cancelled; its running runs stop within seconds", as_json)
+    client = command.client()
+    is_sweep = command.is_sweep(experiment_id)
+    found = client.cancel_sweep(experiment_id) if is_sweep else client.cancel(command.experiment_id(experiment_id))
+    ended = found["state"] in ENDED
+    _say(found, found["state"] if ended else "being cancelled; its running runs stop within seconds", as_json)
 
 
 def retry(experiment_id: ExperimentId, as_json: Json = False) -> None:
     """Try the failed and cancelled runs of an experiment or sweep again, from their last checkpoints."""
-    if command.is_sweep(experiment_id):
-        of_sweeps.retry(command.client(), experiment_id, as_json)
-        return
-    experiment = command.client().retry(command.experiment_id(experiment_id))
-    _say(experiment, experiment["state"], as_json)
+    client = command.client()
+    is_sweep = command.is_sweep(experiment_id)
+    found = client.retry_sweep(experiment_id) if is_sweep else client.retry(command.experiment_id(experiment_id))
+    _say(found, found["state"], as_json)
 
 
-def _say(experiment: Experiment, what: str, as_json: bool) -> None:
-    command.say(as_json, experiment, f"{experiment['id']}: {what}")
+def _say(found: Experiment | Sweep, what: str, as_json: bool) -> None:
+    command.say(as_json, found, f"{found['id']}: {what}")

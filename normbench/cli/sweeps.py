@@ -92,17 +92,3 @@ def status(client: Client, sweep_id: str, as_json: bool) -> None:
     """Show a sweep's cells."""
     found = client.sweep(sweep_id)
     command.show(as_json, found, display.sweep(found))
-
-
-def cancel(client: Client, sweep_id: str, as_json: bool) -> None:
-    """Cancel a whole sweep."""
-    found = client.cancel_sweep(sweep_id)
-    ended = found["state"] in ENDED
-    told = found["state"] if ended else "being cancelled; its running runs stop within seconds"
-    command.say(as_json, found, f"{sweep_id}: {told}")
-
-
-def retry(client: Client, sweep_id: str, as_json: bool) -> None:
-    """Try a sweep's failed and cancelled runs again."""
-    found = client.retry_sweep(sweep_id)
-    command.say(as_json, found, f"{sweep_id}: {found['state']}")

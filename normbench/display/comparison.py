@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from normbench.answers import Comparison
-from normbench.display.numbers import bounds, decimal, format_difference, interval, rank
+from normbench.display.numbers import BOUNDS, bounds, decimal, describe_gaps, format_difference, interval, rank
 from normbench.display.table import Column, Table
 
 NOTE = (
     "* the baseline. Speed-up: the baseline's time to the target, divided by this entry's. Rank: among these entries;"
     " [1, 3]: the true rank is between 1 and 3."
 )
-BOUNDS = {"at least": "≥ ", "at most": "≤ ", None: ""}
 
 
 def comparison(found: Comparison) -> Table:
@@ -39,17 +38,12 @@ def comparison(found: Comparison) -> Table:
         )
         for entry in found["entries"]
     ]
-    return Table(_title(found), columns, rows, "\n".join([NOTE, _correction(found), *_others(found), *_gaps(found)]))
-
-
-def _gaps(found: Comparison) -> list[str]:
-    """Sentences on the entries whose intervals do not hold."""
-    return [
-        f"Some seeds of {entry['name']} ({entry['fingerprint'][:8]}) did not take off; no interval of the mean holds"
-        " for such values."
-        for entry in found["entries"]
-        if entry.get("gap")
-    ]
+    return Table(
+        _title(found),
+        columns,
+        rows,
+        "\n".join([NOTE, _correction(found), *_others(found), *describe_gaps(found["entries"])]),
+    )
 
 
 def _title(found: Comparison) -> str:

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from normbench.answers import Leaderboard
-from normbench.display.numbers import SHORTEST_FINGERPRINT, decimal, interval, rank, short_fingerprints
+from normbench.display.numbers import (
+    BOUNDS,
+    SHORTEST_FINGERPRINT,
+    decimal,
+    describe_gaps,
+    interval,
+    rank,
+    short_fingerprints,
+)
 from normbench.display.table import Column, Table
 
 
@@ -66,12 +74,7 @@ def _note(board: Leaderboard) -> str | None:
         for entry in board["entries"]
         if entry["conflicting_seeds"]
     ]
-    gaps = [
-        f"Some seeds of {entry['name']} ({entry['fingerprint'][:8]}) did not take off; no interval of the mean holds"
-        " for such values."
-        for entry in board["entries"]
-        if entry.get("gap")
-    ]
+    gaps = describe_gaps(board["entries"])
     capped = [
         f"{entry['name']} ({entry['fingerprint'][:8]}) is ranked by {decimal(entry['score'])}, as no seed counts as"
         " worse than no skill."
@@ -168,5 +171,5 @@ def _speedup(speedup: Mapping[str, Any] | None, rank_by: str) -> str | None:
     ratio = speedup and speedup["seconds" if rank_by == "seconds_to_target" else "steps"]
     if not speedup or not ratio:
         return None
-    ci95, bound = speedup["ci95"], {"at least": "≥ ", "at most": "≤ ", None: ""}[speedup["bound"]]
+    ci95, bound = speedup["ci95"], BOUNDS[speedup["bound"]]
     return f"{bound}{ratio:.1f}x" + (f" [{ci95[0]:.1f}, {ci95[1]:.1f}]" if ci95 else "")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 SHORTEST_FINGERPRINT = 8  # characters; the service takes no fewer
+BOUNDS = {"at least": "≥ ", "at most": "≤ ", None: ""}  # sign before a ratio that is only a bound
 LARGE = 1e6  # from here on a number is written with a power of ten
 
 
@@ -73,6 +74,16 @@ def format_count(number: int, noun: str) -> str:
 def seeds(numbers: Sequence[int]) -> str:
     """Text of a list of seeds: ``seed 3`` or ``seeds 0, 1, 2``."""
     return ("seed " if len(numbers) == 1 else "seeds ") + ", ".join(map(str, numbers))
+
+
+def describe_gaps(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Sentences on the entries whose intervals do not hold."""
+    return [
+        f"Some seeds of {entry['name']} ({entry['fingerprint'][:8]}) did not take off; no interval of the mean holds"
+        " for such values."
+        for entry in entries
+        if entry.get("gap")
+    ]
 
 
 def short_fingerprints(fingerprints: Iterable[str]) -> dict[str, str]:

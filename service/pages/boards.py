@@ -28,7 +28,7 @@ from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
 from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
 from service.pages.board import Published, facts, table
-from service.pages.method_ranks import busiest, rank_table
+from service.pages.method_ranks import PROFILES, busiest, rank_table
 from service.pages.rendering import address, answer_from_cache, html, page
 from service.pages.routing import PageRouter
 from service.statistics.times import TimeUnit
@@ -37,7 +37,6 @@ router = PageRouter()
 
 ON_A_PAGE = 50  # entries
 COLUMNS = 7  # of the table that shows the curves as numbers
-PROFILES: Sequence[ProfileName] = ("paper", "small", "smoke")
 
 
 @router.get("/boards/{task}")

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from normcore.spec.metric import Metric
 from normcore.spec.names import cell_names, option, text
@@ -119,17 +118,13 @@ def _heat(sweep: Sweep, shown: Sequence[ShownCell]) -> Heat | None:
     if len(sweep.grid) != 2 or sweep.random:
         return None
     columns, rows = sorted(sweep.grid, key=lambda path: len(sweep.grid[path]))
-    at = {(_key(one.cell.values[rows]), _key(one.cell.values[columns])): one for one in shown}
+    at = {(repr(one.cell.values[rows]), repr(one.cell.values[columns])): one for one in shown}
     return Heat(
         row_name=option(rows),
         column_name=option(columns),
         columns=[text(value) for value in sweep.grid[columns]],
         rows=[
-            (text(row), [at.get((_key(row), _key(column))) for column in sweep.grid[columns]])
+            (text(row), [at.get((repr(row), repr(column))) for column in sweep.grid[columns]])
             for row in sweep.grid[rows]
         ],
     )
-
-
-def _key(value: Any) -> str:
-    return repr(value)

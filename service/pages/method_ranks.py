@@ -50,6 +50,7 @@ class Column:
 
 
 COLUMNS = TypeAdapter(list[Column])
+PROFILES: Sequence[ProfileName] = ("paper", "small", "smoke")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,11 @@ def rank_table(session: Session, kept: AnswerCache, boards: Sequence[Leaderboard
                 known.append(last if one.rank is None else one.rank)
     methods = sorted(ranks, key=lambda method: (statistics.fmean(ranks[method]) if ranks[method] else math.inf, method))
     return RankTable(methods, columns)
+
+
+def profiles_of(boards: Sequence[LeaderboardSummary]) -> list[ProfileName]:
+    """Profiles that have one of these boards, the largest first."""
+    return [profile for profile in PROFILES if any(board.profile == profile for board in boards)]
 
 
 def busiest(boards: Sequence[LeaderboardSummary]) -> ProfileName | None:

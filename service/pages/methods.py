@@ -1,8 +1,8 @@
 """The pages of methods: all methods, and the report card of one method."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Path, Query, Request
 from sqlalchemy.orm import Session
@@ -19,7 +19,7 @@ from service.http.dependencies import PartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.seeds import NEEDED, describe_seed_count
-from service.pages.method_ranks import busiest, rank_table
+from service.pages.method_ranks import busiest, profiles_of, rank_table
 from service.pages.options import options_of
 from service.pages.rendering import answer_from_cache, html, page
 from service.pages.routing import PageRouter
@@ -40,7 +40,7 @@ def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileNam
         shown = profile or busiest(boards)
         values: dict[str, Any] = {
             "profile": shown,
-            "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
+            "profiles": profiles_of(boards),
             "standings": rank_table(session, parts.answer_cache, boards, shown) if shown else None,
         }
     return page(request, "methods/methods.html", methods=[descriptions.method(name) for name in METHODS], **values)
@@ -70,7 +70,7 @@ def _collect_values(session: Session, name: str) -> dict[str, Any]:
         "standings": sorted(card.standings, key=lambda one: (one.task, one.profile)),
         "describe_seed_count": describe_seed_count,
         "cells": {cell: _in_cell(found) for cell, found in card.cells.items()},
-        "findings": list(findings(card)),
+        "findings": findings(card),
         "missing": [_to_measure(spec) for spec in card.missing],
         "flows": {
             figure: [(label, spread(points, COLUMNS)) for label, points in figures.flows(session, card, figure).items()]
@@ -140,10 +140,10 @@ class InCell:
 
 def _in_cell(found: CellOut) -> InCell:
     values = _values(found.step_cost)
-    batch = _values(found.smallest_batch).get("smallest_batch") if found.smallest_batch else None
+    batch = _values(found.smallest_batch).get("smallest_batch")
     limits = (values.get("ratio.low"), values.get("ratio.high"))
     return InCell(
-        cost=_ratio(found.step_cost) if found.step_cost else None,
+        cost=wording.ratio(values.get("ratio")) if found.step_cost else None,
         cost_limits=wording.ratio_interval(limits) if all(limit is not None for limit in limits) else None,
         smallest_batch=None if found.smallest_batch is None else "none" if batch is None else wording.steps(batch),
         flow=_flow(found.gradient_flow) if found.gradient_flow else None,
@@ -155,10 +155,6 @@ def _values(measured: MeasuredOut | None) -> dict[str, float | None]:
     return {finding.name: finding.value for finding in measured.findings} if measured else {}
 
 
-def _ratio(measured: MeasuredOut | None) -> str:
-    return wording.ratio(_values(measured).get("ratio"))
-
-
 def _flow(measured: MeasuredOut) -> Mapping[str, Sequence[str]]:
     gains: dict[str, list[str]] = {}
     for finding in measured.findings:
@@ -168,8 +164,7 @@ def _flow(measured: MeasuredOut) -> Mapping[str, Sequence[str]]:
     return gains
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """Finding of an analysis, with the id of the run that measured it."""
 
     analysis: str
@@ -177,7 +172,7 @@ class Found:
     finding: Finding
 
 
-def findings(card: ReportCard) -> Iterator[Found]:
+def findings(card: ReportCard) -> list[Found]:
     """All findings of a report card. Findings whose source makes a claim come first."""
     measured = [("invariances", card.invariances)]
     for cell, found in card.cells.items():
@@ -187,19 +182,12 @@ def findings(card: ReportCard) -> Iterator[Found]:
             (f"smallest batch, {cell}", found.smallest_batch),
         ]
     every = [Found(name, one.run_id, finding) for name, one in measured if one for finding in one.findings]
-    yield from sorted(every, key=lambda one: one.finding.claim is None)
+    return sorted(every, key=lambda one: one.finding.claim is None)
 
 
-@dataclass(frozen=True)
-class ToMeasure:
-    """Analysis that can be submitted: its name, and its spec as fields of a form."""
-
-    name: str
-    fields: Mapping[str, str]
-
-
-def _to_measure(spec: Mapping[str, Any]) -> ToMeasure:
+def _to_measure(spec: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+    """Name of an analysis that can be submitted, and its spec as fields of a form."""
     fields = {f"{part}.{option}": str(value) for part, options in spec.items() for option, value in options.items()}
     cell = fields.get("model.cell")
     name = fields["task.name"].replace("_", " ")
-    return ToMeasure(f"{name} in {cell}" if cell else name, fields)
+    return f"{name} in {cell}" if cell else name, fields

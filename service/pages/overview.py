@@ -15,7 +15,7 @@ from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
 from service.http.dependencies import PartsDep
 from service.leaderboards import queries as leaderboards
 from service.pages.experiments import Row, rows
-from service.pages.method_ranks import busiest, rank_table
+from service.pages.method_ranks import busiest, profiles_of, rank_table
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.workload.queries import read_workers_with_runs
@@ -40,7 +40,7 @@ def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileNa
             "workers": workers,
             "answer": answer(counts, workers),
             "profile": shown,
-            "profiles": [name for name in ("paper", "small", "smoke") if any(one.profile == name for one in boards)],
+            "profiles": profiles_of(boards),
             "standings": rank_table(session, parts.answer_cache, boards, shown) if shown else None,
             "running": [_progress(experiments.experiment(session, one.id)) for one in _in(session, "running")],
             "latest": _latest(session),
