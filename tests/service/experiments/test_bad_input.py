@@ -1,7 +1,6 @@
 """Invalid requests, by mistake or by malice: refused by field, and nothing is stored."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,25 +155,6 @@ def test_a_missing_data_set_is_named_with_its_field_and_how_to_get_it(
     assert [error["loc"] for error in problem["errors"]] == [["task", field]]
     assert f"'{dataset}'" in problem["detail"]
     assert f"normbench data fetch {dataset}" in problem["detail"]
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"x" * 5000, "text 'same.txt' has one character, over and over; use a text with two or more"),
-        (
-            b"x" * 4600 + b"y" * 400,
-            "over and over, in its training part (the first 90%); use a text with two or more",
-        ),
-    ],
-)
-def test_a_text_of_one_character_is_refused(shared_client: TestClient, content: bytes, told: str) -> None:
-    folder: Path = shared_client.app.state.settings.datasets_dir  # type: ignore[attr-defined]
-    folder.mkdir(exist_ok=True)
-    (folder / "same.txt").write_bytes(content)
-    problem = refused(shared_client, 422, json=char_lm(corpus="file", file="same.txt"))
-    assert [error["loc"] for error in problem["errors"]] == [["task", "file"]]
-    assert told in problem["errors"][0]["msg"]
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b'"permuted_digits"', b"{}"])

@@ -70,12 +70,6 @@ def test_slow_windows_make_a_run_contended(db: Database) -> None:
     assert certificate["reason"] == "25% of its windows between evaluations took far longer than the others"
 
 
-def test_few_windows_do_not_make_a_run_contended(db: Database) -> None:
-    submitted(db)
-    certificate = ended(db, timing_of(windows=(9.0, 0.1, 0.1, 0.1, 0.9)))
-    assert (certificate["contended"], certificate["windows"], certificate["slow_share"]) == (False, 4, None)
-
-
 def test_a_run_that_has_moved_is_contended_however_quiet_it_was(db: Database) -> None:
     submitted(db)
     certificate = ended(db, start=start(QUIET, moved=True))

@@ -240,15 +240,6 @@ def taken(db: Database, worker_id: str, queues: tuple[str, ...] = ("auto", "cpu"
         return None if got is None else session.get_one(Run, got.lease.run_id).experiment_id
 
 
-def test_a_run_that_fits_only_a_larger_worker_is_left_to_that_worker(db: Database) -> None:
-    join(db, "wrk_small", 1 * GB)
-    join(db, "wrk_large", 2 * GB)
-    large, small = submitted(db, **LARGE).id, submitted(db).id
-    assert taken(db, "wrk_small") == small
-    assert taken(db, "wrk_small") is None
-    assert taken(db, "wrk_large") == large
-
-
 def analysis_of(name: str, options: dict[str, Any] | None = None, **model: Any) -> dict[str, Any]:
     return {"task": {"name": name, **(options or {})}, "model": model, "norm": {"method": "none"}}
 

@@ -60,19 +60,6 @@ def test_a_person_signs_in_works_and_signs_out(locked: Site, new_page: NewPage) 
     expect(page.get_by_role("heading", level=1)).to_have_text("Unauthorized")
 
 
-def test_a_revoked_key_is_refused_at_once(locked: Site, new_page: NewPage) -> None:
-    page = new_page(locked)
-    page.goto("/sign-in?back=/submit")
-    page.get_by_label("API key").fill(locked.found["key"])
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Submit an experiment")
-    revoke(locked)
-    answer = page.goto("/submit")
-    assert answer is not None
-    assert answer.status == 401
-    expect(page.locator("main")).to_contain_text("this key is unknown or revoked")
-
-
 @pytest.fixture
 def foreign(chromium: Browser, locked: Site) -> Iterator[Page]:
     """A page of another site, with a link to the form for a method."""

@@ -53,6 +53,7 @@ def test_windows_are_slow_beyond_five_quarters_of_their_median() -> None:
     """Hand computation: the median of twelve windows is 1. Those of 1.3 and 100 are slow; one of 1.25 is not."""
     assert certificate([1.0], [1.0], [], [9.0, *[1.0] * 10, 1.3, 100.0]).slow_share == pytest.approx(2 / 12)
     assert certificate([1.0], [1.0], [], [9.0, *[1.0] * 4, 1.25]).slow_share == 0
+    assert certificate([1.0], [1.0], [], [9.0, *[1.0] * 3, 9.0]).slow_share is None, "of four windows nobody can tell"
 
 
 @pytest.mark.parametrize("wrong", [-0.02, float("nan")])
