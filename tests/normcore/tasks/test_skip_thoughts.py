@@ -182,6 +182,7 @@ def test_words_known_only_to_word2vec_are_embedded_by_a_linear_map(tmp_path: Pat
     random = np.random.RandomState(0)
     _, model = built(smoke())
     own = model.encoder.embedding.weight.detach().numpy()
+    assert len(own) == len(WORDS)
     turned = np.linalg.qr(random.randn(300, 8))[0].T
     new = 0.1 * random.randn(8)
     vectors = {word: own[k] @ turned + 0.1 for k, word in enumerate(WORDS) if k > 1}
