@@ -228,97 +228,52 @@ def test_update_with_other_options_mixes_no_devices_and_waits_for_none(task: str
     update_without_values(spec, real_task(task))
 
 
-class Waits(Method):
-    """Norm that reads a value, which waits for the GPU."""
+class Faulty(Method):
+    """Norm of one's own with a fault."""
 
     takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
-    home: ClassVar[str] = f"{__name__}:WaitsForTheDevice"
-    method: Literal["waits"] = "waits"
+    home: ClassVar[str] = f"{__name__}:FaultyNormalization"
+    method: Literal["faulty"] = "faulty"
+    fault: str
 
 
-class Mixes(Method):
-    """Norm that makes a tensor on the CPU, on whatever device its input is."""
-
-    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
-    home: ClassVar[str] = f"{__name__}:MixesDevices"
-    method: Literal["mixes"] = "mixes"
-
-
-class Keeps(Method):
-    """Norm that holds a tensor that is not a buffer, so the tensor is not moved to the device."""
-
-    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
-    home: ClassVar[str] = f"{__name__}:KeepsATensor"
-    method: Literal["keeps"] = "keeps"
-
-
-class Branches(Method):
-    """Norm that branches on a value."""
-
-    takes: ClassVar[frozenset[Place]] = frozenset({"layer"})
-    home: ClassVar[str] = f"{__name__}:BranchesOnValues"
-    method: Literal["branches"] = "branches"
-
-
-class WaitsForTheDevice(Normalization):
-    def __init__(self, options: Method) -> None:
-        pass
+class FaultyNormalization(Normalization):
+    def __init__(self, options: Faulty) -> None:
+        self.fault = options.fault
 
     def layer(self, shape: tuple[int, ...]) -> nn.Module:
-        return Divided()
+        return FaultyLayer(self.fault)
 
 
-class Divided(nn.Module):
-    def forward(self, a: Tensor) -> Tensor:
-        return a / a.detach().abs().max().item()
-
-
-class MixesDevices(WaitsForTheDevice):
-    def layer(self, shape: tuple[int, ...]) -> nn.Module:
-        return Shifted()
-
-
-class Shifted(nn.Module):
-    def forward(self, a: Tensor) -> Tensor:
-        return a + torch.ones(a.shape[1])
-
-
-class KeepsATensor(WaitsForTheDevice):
-    def layer(self, shape: tuple[int, ...]) -> nn.Module:
-        return Scaled()
-
-
-class Scaled(nn.Module):
-    def __init__(self) -> None:
+class FaultyLayer(nn.Module):
+    def __init__(self, fault: str) -> None:
         super().__init__()
-        self.scale = torch.ones(())
+        self.fault = fault
+        if fault == "keeps a tensor that is no buffer":
+            self.scale = torch.ones(())
 
     def forward(self, a: Tensor) -> Tensor:
+        match self.fault:
+            case "waits for a value":
+                return a / a.detach().abs().max().item()
+            case "branches on a value":
+                return a / 2 if a.abs().max() > 1 else a
+            case "makes a tensor on the CPU":
+                return a + torch.ones(a.shape[1])
         return a * self.scale
 
 
-class BranchesOnValues(WaitsForTheDevice):
-    def layer(self, shape: tuple[int, ...]) -> nn.Module:
-        return Halved()
-
-
-class Halved(nn.Module):
-    def forward(self, a: Tensor) -> Tensor:
-        return a / 2 if a.abs().max() > 1 else a
-
-
 @pytest.mark.parametrize(
-    ("method", "error"),
+    ("fault", "error"),
     [
-        (Waits(), DataDependentOutputException),
-        (Branches(), DataDependentOutputException),
-        (Mixes(), RuntimeError),
-        (Keeps(), AssertionError),
+        ("waits for a value", DataDependentOutputException),
+        ("branches on a value", DataDependentOutputException),
+        ("makes a tensor on the CPU", RuntimeError),
+        ("keeps a tensor that is no buffer", AssertionError),
     ],
-    ids=["waits", "branches", "mixes", "keeps"],
 )
-def test_check_catches_a_norm_that_waits_or_mixes_devices(method: Method, error: type[Exception]) -> None:
-    spec = smoke("feedforward", "none").model_copy(update={"norm": method})
+def test_check_catches_a_norm_that_waits_or_mixes_devices(fault: str, error: type[Exception]) -> None:
+    spec = smoke("feedforward", "none").model_copy(update={"norm": Faulty(fault=fault)})
     with pytest.raises(error, match=r"item|_local_scalar_dense|same device|neither parameters"):
         update_without_values(spec, real_task("feedforward"))
     assert list(train(spec, seed=0)), "on one device without waiting it is a method like any other"
