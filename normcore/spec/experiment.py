@@ -121,7 +121,7 @@ class ExperimentSpec(Part):
                 "model",
                 "bidirectional",
             )
-        model = self.model or (self.task.subject if isinstance(self.task, Analysis) else None)
+        model = self.model or self.task.subject
         misfit = self.norm.misfit(model) if self.norm and model else None
         if misfit is not None:
             raise contradiction(misfit.message, "norm", misfit.field)

@@ -76,9 +76,6 @@ class Registry(Mapping[str, type[P]], Generic[P]):
     def __getitem__(self, tag: str) -> type[P]:
         return self._all[tag]
 
-    def __contains__(self, tag: object) -> bool:
-        return tag in self._all
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._all)
 
@@ -108,13 +105,10 @@ class Registry(Mapping[str, type[P]], Generic[P]):
         kind = part if isinstance(part, type) else type(part)
         module, _, name = kind.home.partition(":")
         own = f"{self._implemented_in}.{self.tag_of(kind)}"
-        inherited = "home" not in vars(kind) and self._is_in_package(kind)
+        inherited = "home" not in vars(kind) and kind.__module__.startswith(f"{self._package}.")
         if not module or (inherited and module != own and _is_there(own)):
             module, name = own, ""
         return module, name or kind.__name__
-
-    def _is_in_package(self, kind: type[P]) -> bool:
-        return kind.__module__.startswith(f"{self._package}.")
 
     def implementation(self, options: P, name: str = "") -> Any:
         """Find the implementation of ``options`` in the module that implements them: the object called ``name``. If

@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from normcore.spec.analyses import ANALYSES
-from normcore.spec.analyses.analysis import Analysis
 from normcore.spec.cells import CELLS
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
 from normcore.spec.evolution import SPEC_VERSION, upgrade
@@ -27,7 +26,7 @@ from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import LinearDecay, Training
-from normcore.spec.trial import leave_out_refused, without_fields
+from normcore.spec.trial import after_trial, without_fields
 from normcore.spec.unknown_fields import USUAL_TASK, no_object, unknown_field, where_its_name_is, where_the_task_is
 from normcore.spec.wrong_values import missing, wrong_value
 
@@ -71,7 +70,7 @@ def _validate_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSp
         errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
     shown = [e for e in errors if not _follows_from_another(e, errors)]
     rest = without_fields(written, filter(None, map(_place, found)))
-    raise InvalidSpec(leave_out_refused(shown, rest, lambda spec: _wrong_fields(task, spec), parts_of))
+    raise InvalidSpec([after_trial(e, rest, lambda spec: _wrong_fields(task, spec), parts_of) for e in shown])
 
 
 def _read_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
@@ -85,9 +84,10 @@ def _check_spec(spec: ExperimentSpec) -> None:
     Raises:
         InvalidSpec: the spec has too many evaluations, too large numbers, or an option that changes nothing.
     """
-    _check_evaluations(spec)
-    _check_range(spec)
-    _check_purpose(spec)
+    for find_errors in (_too_many_evaluations, out_of_range, _pointless_options):
+        errors = find_errors(spec)
+        if errors:
+            raise InvalidSpec(errors)
 
 
 def _wrong_fields(task: type[Task], written: Mapping[str, Any]) -> list[tuple[str | int, ...]]:
@@ -106,48 +106,29 @@ def _place(error: Any) -> tuple[str | int, ...]:
     return (*error["loc"], *error.get("ctx", {}).get("loc", ()))
 
 
-def _check_evaluations(spec: ExperimentSpec) -> None:
-    """Check that a run has at most ``MAX_EVALUATIONS`` evaluations. Stored specs may have more.
-
-    Raises:
-        InvalidSpec: there would be more evaluations.
-    """
-    if isinstance(spec, TrainingSpec):
-        updates, every = spec.training.max_steps, spec.training.eval_every
-        if updates > MAX_EVALUATIONS * every:
-            wrong = (
-                f"{updates:,} updates with an evaluation every {every:,} are {updates // every:,} evaluations, over"
-                f" {MAX_EVALUATIONS:,}; use {-(-updates // MAX_EVALUATIONS):,} or more"
-            )
-            raise InvalidSpec([SpecError(("training", "eval_every"), wrong, "evaluations")])
+def _too_many_evaluations(spec: ExperimentSpec) -> list[SpecError]:
+    """List the error of a run with more than ``MAX_EVALUATIONS`` evaluations. Stored specs may have more."""
+    if not isinstance(spec, TrainingSpec):
+        return []
+    updates, every = spec.training.max_steps, spec.training.eval_every
+    if updates <= MAX_EVALUATIONS * every:
+        return []
+    wrong = (
+        f"{updates:,} updates with an evaluation every {every:,} are {updates // every:,} evaluations, over"
+        f" {MAX_EVALUATIONS:,}; use {-(-updates // MAX_EVALUATIONS):,} or more"
+    )
+    return [SpecError(("training", "eval_every"), wrong, "evaluations")]
 
 
-def _check_range(spec: ExperimentSpec) -> None:
-    """Refuse a valid spec with numbers that float32 cannot hold.
-
-    Raises:
-        InvalidSpec: a number is too large.
-    """
-    errors = out_of_range(spec)
-    if errors:
-        raise InvalidSpec(errors)
-
-
-def _check_purpose(spec: ExperimentSpec) -> None:
-    """Refuse a valid spec that is pointless, for example with an option that changes nothing.
-
-    Raises:
-        InvalidSpec: the spec is pointless.
-    """
-    subject = spec.model or (spec.task.subject if isinstance(spec.task, Analysis) else None)
+def _pointless_options(spec: ExperimentSpec) -> list[SpecError]:
+    """List the options of a valid spec that are pointless, for example because they change nothing."""
+    subject = spec.model or spec.task.subject
     found = {"norm": spec.norm.pointless(subject) if spec.norm and subject else None}
     if isinstance(spec, TrainingSpec):
         found["task"] = spec.task.pointless(spec.model, spec.norm)
         found["model"] = spec.model.pointless(spec.norm)
         found["training"] = spec.training.pointless()
-    errors = [SpecError((part, misfit.field), misfit.message, "pointless") for part, misfit in found.items() if misfit]
-    if errors:
-        raise InvalidSpec(errors)
+    return [SpecError((part, misfit.field), misfit.message, "pointless") for part, misfit in found.items() if misfit]
 
 
 def _rehearse(spec: ExperimentSpec) -> None:
@@ -250,7 +231,8 @@ def complete_spec(known: type[Task], written: Mapping[str, Any]) -> dict[str, An
     if known.model is not None:
         spec["model"] = _over(_fields_of(model, profile.model), written.get("model", {}))
     if known.takes_norm:
-        spec["norm"] = _norm(profile, written.get("norm", {}), model or _subject(known))
+        subject = type(known.subject) if known.subject else None
+        spec["norm"] = _norm(profile, written.get("norm", {}), model or subject)
     if issubclass(known, Benchmark):
         spec["training"] = _training(profile, written.get("training", {}))
     return spec
@@ -258,10 +240,6 @@ def complete_spec(known: type[Task], written: Mapping[str, Any]) -> dict[str, An
 
 def _chosen_model(family: type[Model], profile: Profile, written: Mapping[str, Any]) -> type[Model] | None:
     return family.kind_of({**profile.model, **_part(written, "model")})
-
-
-def _subject(task: type[Task]) -> type[Model] | None:
-    return type(task.subject) if issubclass(task, Analysis) and task.subject else None
 
 
 def _norm(profile: Profile, written: Any, model: type[Model] | None) -> Any:

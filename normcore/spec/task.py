@@ -42,6 +42,7 @@ class Task(Part):
 
     Attributes:
         model: the family of models that the task takes; None if the task takes no model.
+        subject: model that the method must fit if the spec names no model; None if there is none.
         takes_norm: whether the task takes a norm.
         may_look_ahead: whether a model may read the sequence backwards, too.
         x: name of the x axis of the task's curves.
@@ -52,6 +53,7 @@ class Task(Part):
     citation: ClassVar[str]
     profiles: ClassVar[Mapping[ProfileName, Profile]]
     model: ClassVar[type[Model] | None]
+    subject: ClassVar[Model | None] = None
     takes_norm: ClassVar[bool]
     may_look_ahead: ClassVar[bool] = True
     x: ClassVar[str] = "step"

@@ -14,23 +14,19 @@ LABELS = 'labels takes an object of names and texts, such as {"team": "vision"}'
 Fields = Mapping[str, Any]
 
 
-def leave_out_refused(
-    errors: Sequence[SpecError],
+def after_trial(
+    error: SpecError,
     written: Fields,
     refused: Callable[[Fields], Sequence[Path]],
     parts_of: Callable[[Fields], Parts],
-) -> list[SpecError]:
-    """Replace each line to write that is refused itself, with one trial for each error.
+) -> SpecError:
+    """Replace the line to write of an error if the line is refused itself, which takes one trial.
 
     Args:
         written: the spec without the fields that are wrong.
         refused: finds the paths of a spec's wrong fields.
         parts_of: finds the class of each part of a spec, by path.
     """
-    return [_after_trial(error, written, refused, parts_of) for error in errors]
-
-
-def _after_trial(error: SpecError, written: Fields, refused: Any, parts_of: Any) -> SpecError:
     advice = error.msg
     fields = advised_fields(error)
     if not isinstance(advice, Advice) or fields is None:

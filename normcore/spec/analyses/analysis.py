@@ -47,16 +47,11 @@ class Memory(NamedTuple):
 
 
 class Analysis(Task):
-    """A task without training: it measures what a method, a model or a trained run does.
-
-    Attributes:
-        subject: model that the method must fit if the spec names no model.
-    """
+    """A task without training: it measures what a method, a model or a trained run does."""
 
     kind: ClassVar[Kind] = "analysis"
     model: ClassVar[type[Model] | None] = None
     takes_norm: ClassVar[bool] = False
-    subject: ClassVar[Model | None] = None
 
     def least_memory(self, model: Model | None, norm: Method | None) -> Memory | None:
         """Compute the least memory of the analysis; None if it is not known.

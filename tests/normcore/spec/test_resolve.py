@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from normcore.spec import ExperimentSpec, InvalidSpec, changes, departures, resolve
@@ -75,11 +75,8 @@ def test_a_fingerprint_without_the_norm_is_the_same_for_all_methods() -> None:
     assert len(groups) == 1
 
 
-def test_unchanged_spec_has_no_changes_from_its_profile() -> None:
-    assert changes(training_spec({"task": {"name": "permuted_digits"}, "norm": {"method": "layer_norm"}})) == {}
-
-
 def test_changes_list_all_differences_from_the_profile() -> None:
+    assert changes(training_spec({"task": {"name": "permuted_digits"}, "norm": {"method": "layer_norm"}})) == {}
     spec = training_spec({"task": {"name": "permuted_digits"}, "model": {"cell": "gru"}, "training": {"batch_size": 7}})
     assert changes(spec) == {"model.cell": "gru", "training.batch_size": 7}
     usual = training_spec({"task": {"name": "permuted_digits"}}).training.batch_size
@@ -107,10 +104,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({"task": {"name": "char_lm", "sha256": "0" * 64}}, ("task", "sha256"), "goes with file: NAME; drop it"),
     ({"task": {"name": "char_lm", "corpus": "file", "file": "../x"}}, ("task", "file"), "without '..'"),
     ({**DIGITS, "model": {"cell": "lstn"}}, ("model", "cell"), "did you mean 'lstm'?"),
-    ({**DIGITS, "norm": "layer_norm"}, ("norm",), 'expected an object, as {"method": "layer_norm"}'),
     ({**DIGITS, "training": 3}, ("training",), "expected an object of fields"),
-    ({**DIGITS, "labels": ["a"]}, ("labels",), "expected an object of names and values"),
-    ({**DIGITS, "seeds": 3}, ("seeds",), "expected a list"),
     ({**DIGITS, "model": {"bidirectional": "yes"}}, ("model", "bidirectional"), "expected true or false"),
     ({**DIGITS, "model": {"hidden_size": 0}}, ("model", "hidden_size"), "greater than or equal to 1"),
     ({**DIGITS, "model": {"num_layers": 0}}, ("model", "num_layers"), "greater than or equal to 1"),
@@ -121,10 +115,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ),
     ({**DIGITS, "model": {"identity_gates": ["if"]}}, ("model", "identity_gates", 0), "'i', 'f', 'g' or 'o'"),
     ({**DIGITS, "model": {"cell": "transformer"}}, ("model", "cell"), "choose from gru, lstm, rnn"),
-    ({**DIGITS, "model": {"hidden_size": "7"}}, ("model", "hidden_size"), "whole number without quotes"),
     ({**DIGITS, "norm": {"method": "layer_norm", "gain": 1}}, ("norm", "gain"), "did you mean 'gain_init'?"),
-    ({**DIGITS, "norm": {"method": "batch_norm"}}, ("norm", "method"), "batch_norm has no place in lstm"),
-    ({**DIGITS, "norm": {"method": "layer_norm", "eps": 0.0}}, ("norm", "eps"), "greater than 0"),
     ({**DIGITS, "training": {"optimizer": {"lr": float("nan")}}}, ("training", "optimizer", "lr"), "finite"),
     ({**DIGITS, "training": {"optimizer": {"name": "adm"}}}, ("training", "optimizer", "name"), "did you mean 'adam'?"),
     ({**DIGITS, "training": {"kernel": "triton"}}, ("training", "kernel"), "'auto', 'reference' or 'fused'"),
@@ -191,12 +182,6 @@ def test_layer_norm_of_the_reader_has_the_bias_in_both_places_as_in_the_authors_
     assert training_spec({**written, "norm": {"method": "none"}}).norm.model_dump() == {"method": "none"}
 
 
-def test_spec_without_a_task_is_refused() -> None:
-    with pytest.raises(InvalidSpec) as caught:
-        resolve({})
-    assert [e.loc for e in caught.value.errors] == [("task",)]
-
-
 def test_label_named_like_a_step_of_pydantic_and_with_a_wrong_value_is_refused() -> None:
     with pytest.raises(InvalidSpec) as caught:
         resolve({**DIGITS, "labels": {"[key]": ["c"]}})
@@ -215,7 +200,6 @@ def test_all_errors_are_reported_together() -> None:
     )
 )
 def test_any_other_value_is_refused_with_invalid_spec(written: Any) -> None:
-    assume(written != {})  # see test_spec_without_a_task_is_refused
     with pytest.raises(InvalidSpec) as caught:
         resolve(written)
     assert caught.value.errors

@@ -4,7 +4,7 @@ import pytest
 
 from normcore.spec import TASKS, resolve
 from normcore.spec.analyses import ANALYSES
-from normcore.spec.analyses.analysis import Analysis, TrainedAnalysis
+from normcore.spec.analyses.analysis import TrainedAnalysis
 from normcore.spec.methods import METHODS
 from normcore.spec.models.model import Model
 from normcore.spec.task import Task
@@ -16,8 +16,7 @@ IMAGES_ALONE = {("feedforward", "instance_norm"), ("invariances", "instance_norm
 
 def subjects(task: type[Task]) -> list[type[Model]]:
     """Classes of models that the norm of a task may have to fit."""
-    subject = task.subject if issubclass(task, Analysis) else None
-    return [type(subject)] if subject else list(task.model.kinds().values()) if task.model else []
+    return [type(task.subject)] if task.subject else list(task.model.kinds().values()) if task.model else []
 
 
 FITTING = [
@@ -49,11 +48,6 @@ def test_every_task_has_a_fitting_method() -> None:
 def test_analysis_of_a_trained_model_needs_only_its_run(task: str, profile: str) -> None:
     spec = resolve({"task": {"name": task, "profile": profile, "run": "run_01KAJ3V6BCDEFGHJKMNPQRSTVW"}})
     assert (spec.kind, spec.model, spec.norm) == ("analysis", None, None)
-
-
-@pytest.mark.parametrize(("name", "task"), TASKS.items())
-def test_tag_of_a_task_is_its_key_in_the_registry(name: str, task: type[Task]) -> None:
-    assert task.model_fields["name"].default == name
 
 
 def test_paper_profile_of_permuted_mnist_equals_the_paper() -> None:
