@@ -48,7 +48,6 @@ SAME = 1e-10  # relative deviation, in the Frobenius norm, up to which two matri
 NULL = 1e-12  # curvature, relative to the mean over the weights, up to which a direction counts as null
 
 STEPS = (1e-1, 1e-2, 1e-3)  # lengths of a change of the parameters
-MAX_UNITS = 10  # all 2^H outcomes of H binary outputs are enumerated
 DIRECTIONS = 8  # random directions of a change of the parameters
 GROWTH = (1, 4, 16)  # factors of H, to see which deviations vanish as 1 / H
 WIDE_ROWS = 3  # rows of W that are doubled in the widest layer
@@ -64,11 +63,9 @@ def fisher_geometry(
 ) -> tuple[Finding, ...]:
     """Measure every statement of section 5.2 on one random draw.
 
-    Raises:
-        ValueError: H (``hidden_size``) is too large to enumerate all outcomes y, or a size is too small: the normalized
-            outputs could not vary freely.
+    All 2^H outcomes of H (``hidden_size``) binary outputs are enumerated. With fewer than three units, inputs or
+    examples the normalized outputs could not vary freely.
     """
-    _check_sizes(hidden_size, input_size, examples)
     generator = torch.Generator().manual_seed(seed)
     draw = draw_model(hidden_size, input_size, examples, generator)
     fishers = {(m, f): fisher_matrix(*draw, m, f) for m, f in product(METHODS, FAMILIES)}
@@ -81,17 +78,6 @@ def fisher_geometry(
         *_rate_findings(draw, fishers, generator),
         *_gain_findings(draw, fishers),
     )
-
-
-def _check_sizes(hidden_size: int, input_size: int, examples: int) -> None:
-    if hidden_size > MAX_UNITS:
-        raise ValueError(
-            f"expected hidden_size of at most {MAX_UNITS}, received {hidden_size};"
-            f" the {hidden_size} binary outputs are enumerated, choose fewer"
-        )
-    for name, size in (("hidden_size", hidden_size), ("input_size", input_size), ("examples", examples)):
-        if size < 3:
-            raise ValueError(f"expected {name} of at least 3, received {size}; two values normalize to -1 and 1")
 
 
 def _divergence_findings(draw: Draw, generator: torch.Generator) -> Iterator[Finding]:

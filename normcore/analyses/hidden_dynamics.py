@@ -6,7 +6,7 @@ Shapes: T steps, B cases, F inputs or features.
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import linear_regression
@@ -109,21 +109,28 @@ def finding_of(dynamics: SiteDynamics, name: str, claim: str | None) -> Finding:
     return finding.against(claim, verdict in claim.split(" or "), "LN section 3.1")
 
 
-def hidden_dynamics(network: Recurrent, x: Tensor, weight_scales: Iterable[float]) -> list[SiteDynamics]:
-    """Run the network over x (T, B, F) with W_h multiplied by each scale, and measure at every norm that W_h h enters.
+def hidden_dynamics(network: Recurrent, x: Tensor, weight_scale: float) -> list[SiteDynamics]:
+    """Run the network over x (T, B, F) with W_h multiplied by a scale, and measure at every norm that W_h h enters.
 
-    Computed in float64 on copies of the network; batch norms use the statistics of the B cases. A site that the method
+    Computed in float64 on a copy of the network; batch norms use the statistics of the B cases. A site that the method
     does not normalize is an identity: its two magnitudes are equal. Steps of a backward direction are in the order in
     which that direction reads.
     """
-    dynamics = []
-    for scale in weight_scales:
-        copied = _with_scaled_recurrence(network, scale)
-        watched = {name: _watch_magnitudes(norm) for name, norm in _recurrent_norms(copied)}
-        with torch.no_grad(), batch_statistics(copied):
-            copied(x.double())
-        dynamics += [_site_dynamics(scale, site, *magnitudes) for site, magnitudes in watched.items() if magnitudes[0]]
-    return dynamics
+    scaled = copy.deepcopy(network).double()
+    for cell in scaled.cells:
+        register_parametrization(cell, "weight_hh", Scaled(weight_scale))
+    watched = {
+        name: _watch_magnitudes(module)
+        for name, module in scaled.named_modules()
+        if name.rpartition(".")[2].startswith(RECURRENT_SITES)
+    }
+    with torch.no_grad(), batch_statistics(scaled):
+        scaled(x.double())
+    return [
+        SiteDynamics(weight_scale, site, summed, normalized, growth_per_step(summed), growth_per_step(normalized))
+        for site, (summed, normalized) in watched.items()
+        if summed
+    ]
 
 
 def section_3_1(network: Recurrent, weight_scale: float, seed: int) -> list[SiteDynamics]:
@@ -140,7 +147,7 @@ def section_3_1(network: Recurrent, weight_scale: float, seed: int) -> list[Site
     generator = torch.Generator().manual_seed(seed)
     x = torch.zeros(STEPS, CASES, network.input_size)
     x[0] = IMPULSE_STD * torch.randn(CASES, network.input_size, generator=generator)
-    return hidden_dynamics(network, x, [weight_scale])
+    return hidden_dynamics(network, x, weight_scale)
 
 
 def growth_per_step(magnitudes: Sequence[float]) -> float | None:
@@ -161,21 +168,6 @@ class Scaled(nn.Module):
         return self.scale * weight
 
 
-def _with_scaled_recurrence(network: Recurrent, scale: float) -> Recurrent:
-    scaled = copy.deepcopy(network).double()
-    for cell in scaled.cells:
-        register_parametrization(cell, "weight_hh", Scaled(scale))
-    return scaled
-
-
-def _recurrent_norms(network: Recurrent) -> list[tuple[str, nn.Module]]:
-    return [
-        (name, module)
-        for name, module in network.named_modules()
-        if name.rpartition(".")[2].startswith(RECURRENT_SITES)
-    ]
-
-
 def _watch_magnitudes(norm: nn.Module) -> tuple[list[float], list[float]]:
     """Record the magnitudes of the inputs and the outputs of ``norm``; each call of ``norm`` appends to both lists."""
     entering: list[float] = []
@@ -193,9 +185,3 @@ def _root_mean_square(a: Tensor) -> float:
     """Root mean square, correct also if the squares of values underflow."""
     greatest = a.abs().max()
     return float(greatest * (a / greatest).square().mean().sqrt()) if greatest else 0.0
-
-
-def _site_dynamics(scale: float, site: str, summed_inputs: list[float], normalized: list[float]) -> SiteDynamics:
-    return SiteDynamics(
-        scale, site, summed_inputs, normalized, growth_per_step(summed_inputs), growth_per_step(normalized)
-    )

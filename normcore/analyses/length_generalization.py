@@ -2,13 +2,12 @@
 arXiv:1603.09025v5, Fig. 3b.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
 import torch
-from torch import nn
 
 from normcore.analyses.report import Report, Resources, Work, is_the_papers_run
 from normcore.events import Finding
@@ -46,7 +45,7 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     scores: list[LengthScore] = []
 
     def measure(length: int) -> Report:
-        [score] = length_generalization(trained, [length])
+        score = length_generalization(trained, length)
         scores.append(score)
         curves = {f"{kind}.bits_per_char": [(length, bits)] for kind, bits in _bits(score).items()}
         return Report(findings_of(score, is_the_figures), curves)
@@ -109,8 +108,8 @@ def rise_findings(scores: Sequence[LengthScore], trained_length: int, is_the_fig
     return [finding]
 
 
-def length_generalization(trained: Trained, lengths: Iterable[int] = LENGTHS) -> list[LengthScore]:
-    """Test the model on consecutive segments of each length; each segment starts with the initial state.
+def length_generalization(trained: Trained, length: int) -> LengthScore:
+    """Test the model on consecutive segments of one length; each segment starts with the initial state.
 
     Segments come in batches of 100, as in the authors' code. A short text makes smaller batches, with noisier
     statistics: 20,000 characters have only twenty segments of 1000.
@@ -121,14 +120,9 @@ def length_generalization(trained: Trained, lengths: Iterable[int] = LENGTHS) ->
     task, model = trained.task, trained.model
     if not isinstance(task, CharacterModelling):
         raise ValueError(f"expected a model trained on char_lm, received one of {trained.spec.task.name}; train one")
-    normalizes_batch = bool(batch_norms(model))
     with torch.no_grad():
-        return [_score(task, model, length, normalizes_batch) for length in lengths]
-
-
-def _score(task: CharacterModelling, model: nn.Module, length: int, normalizes_batch: bool) -> LengthScore:
-    population = task.test_segments(model, length)["bits_per_char"]
-    if not normalizes_batch:
-        return LengthScore(length, population, None)
-    with batch_statistics(model):
-        return LengthScore(length, population, task.test_segments(model, length)["bits_per_char"])
+        population = task.test_segments(model, length)["bits_per_char"]
+        if not batch_norms(model):
+            return LengthScore(length, population, None)
+        with batch_statistics(model):
+            return LengthScore(length, population, task.test_segments(model, length)["bits_per_char"])

@@ -351,17 +351,6 @@ def test_a_wrong_chi_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found["blocks.batch_norm"]
 
 
-def test_too_many_outputs_to_enumerate_are_refused() -> None:
-    with pytest.raises(ValueError, match="at most 10, received 11"):
-        geometry.fisher_geometry(0, hidden_size=11)
-
-
-@pytest.mark.parametrize("size", ["hidden_size", "input_size", "examples"])
-def test_sizes_that_leave_nothing_to_vary_are_refused(size: str) -> None:
-    with pytest.raises(ValueError, match=f"expected {size} of at least 3, received 2"):
-        geometry.fisher_geometry(0, **{size: 2})
-
-
 @pytest.mark.parametrize(
     ("expression", "findings"),
     [
@@ -379,9 +368,8 @@ def test_equation_with_an_error_of_a_millionth_does_not_hold(
     right = getattr(geometry, expression)
     assert all(finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8) if finding.name in findings)
     monkeypatch.setattr(geometry, expression, lambda *arguments: (1 + 1e-6) * right(*arguments))
-    broken = {finding.name for finding in geometry.fisher_geometry(0, 3, 3, 8) if finding.name in findings}
-    assert broken == findings
-    assert not any(finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8) if finding.name in findings)
+    held = {finding.name: finding.holds for finding in geometry.fisher_geometry(0, 3, 3, 8)}
+    assert {name: held[name] for name in findings} == dict.fromkeys(findings, False)
 
 
 def test_findings_compare_the_fisher_matrix_with_the_equations(monkeypatch: pytest.MonkeyPatch) -> None:

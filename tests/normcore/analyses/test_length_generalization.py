@@ -1,7 +1,5 @@
 """Bits per character by length equal those of segments read one by one, and of batches as in training."""
 
-import dataclasses
-import json
 from typing import Any
 
 import numpy as np
@@ -10,11 +8,18 @@ import torch
 from torch import Tensor
 
 from normcore import tasks
-from normcore.analyses.length_generalization import LengthScore, findings_of, length_generalization, rise_findings
+from normcore.analyses.length_generalization import (
+    LENGTHS,
+    LengthScore,
+    findings_of,
+    length_generalization,
+    rise_findings,
+)
 from normcore.data.text import Corpus
 from normcore.models.language_model import LanguageModel
 from normcore.norms.population import population_statistics, wants_population
 from normcore.spec import TrainingSpec, resolve
+from normcore.spec.analyses.length_generalization import LengthGeneralization
 from normcore.spec.tasks.char_lm import CharLM
 from normcore.tasks.char_lm import CharacterModelling
 from normcore.tasks.task import Resources
@@ -75,7 +80,7 @@ def read_as_in_training(model: torch.nn.Module, length: int) -> float:
 def test_both_scores_equal_segments_read_by_hand(length: int) -> None:
     """The lengths give between 625 segments, which are six batches and a quarter, and two segments."""
     rbn = trained(RBN)
-    [score] = length_generalization(rbn, [length])
+    score = length_generalization(rbn, length)
     assert score.length == length
     assert score.population == pytest.approx(read_one_by_one(rbn.model, length), rel=1e-12)
     assert score.batch == pytest.approx(read_as_in_training(rbn.model, length), rel=1e-12)
@@ -84,18 +89,18 @@ def test_both_scores_equal_segments_read_by_hand(length: int) -> None:
 
 def test_last_statistics_are_used_beyond_the_training_length() -> None:
     rbn = trained(RBN)
-    before = length_generalization(rbn, [LENGTH, 50])
+    before = [length_generalization(rbn, length) for length in (LENGTH, 50)]
     for site in "xhc":
         norm: Any = rbn.model.get_submodule(f"recurrent.cells.0.norm_{site}")
         norm.running_mean = torch.cat([norm.running_mean, norm.running_mean[-1:].expand(60, -1)])
         norm.running_var = torch.cat([norm.running_var, norm.running_var[-1:].expand(60, -1)])
-    assert length_generalization(rbn, [LENGTH, 50]) == before
+    assert [length_generalization(rbn, length) for length in (LENGTH, 50)] == before
 
 
 @pytest.mark.parametrize("method", ["none", "layer_norm", "weight_norm"])
 def test_models_without_batch_norms_have_a_single_score(method: str) -> None:
     model = trained({"method": method})
-    [score] = length_generalization(model, [40])
+    score = length_generalization(model, 40)
     assert score.batch is None
     assert score.population == pytest.approx(read_one_by_one(model.model, 40), rel=1e-12)
 
@@ -103,7 +108,7 @@ def test_models_without_batch_norms_have_a_single_score(method: str) -> None:
 @pytest.mark.parametrize("method", [RBN, {"method": "sequence_batch_norm"}, {**RBN, "statistics": "shared"}])
 def test_models_with_any_batch_norm_have_both_scores(method: dict[str, Any]) -> None:
     model = trained(method)
-    [score] = length_generalization(model, [40])
+    score = length_generalization(model, 40)
     assert score.population == pytest.approx(read_one_by_one(model.model, 40), rel=1e-12)
     assert score.batch == pytest.approx(read_as_in_training(model.model, 40), rel=1e-12)
 
@@ -122,13 +127,13 @@ def test_default_lengths_are_those_of_the_figure() -> None:
     1000             1.935      1.982            1.711       1.974             1.333, 1.362
     ======  ==============  =========  ===============  ==========  =======================
     """
-    assert [score.length for score in length_generalization(trained(RBN))] == [100, 300, 500, 1000]
+    assert LengthGeneralization(run="run_01KAJ3V6BCDEFGHJKMNPQRSTVW").lengths == LENGTHS == (100, 300, 500, 1000)
 
 
 def test_model_is_unchanged_after_the_analysis() -> None:
     rbn = trained(RBN)
     before = {name: value.clone() for name, value in rbn.model.state_dict().items()}
-    first, again = (length_generalization(rbn, [20]) for _ in range(2))
+    first, again = (length_generalization(rbn, 20) for _ in range(2))
     assert first == again
     assert all(torch.equal(value, before[name]) for name, value in rbn.model.state_dict().items())
     assert not rbn.model.training
@@ -137,12 +142,12 @@ def test_model_is_unchanged_after_the_analysis() -> None:
 @pytest.mark.parametrize("length", [1, 1252, 2504])
 def test_length_that_does_not_fit_twice_into_the_test_text_is_refused(length: int) -> None:
     with pytest.raises(ValueError, match=rf"2 to 1,251 characters, .* received {length:,}; use shorter ones"):
-        length_generalization(trained(RBN), [length])
+        length_generalization(trained(RBN), length)
 
 
 def test_test_chars_shortens_the_text() -> None:
     with pytest.raises(ValueError, match=r"2 to 30 .* test text of 60 holds two, .* \(task.test_chars\)"):
-        length_generalization(trained(RBN, test_chars=60), [31])
+        length_generalization(trained(RBN, test_chars=60), 31)
 
 
 def test_a_model_of_another_task_is_refused() -> None:
@@ -150,13 +155,7 @@ def test_a_model_of_another_task_is_refused() -> None:
     assert isinstance(spec, TrainingSpec)
     task = tasks.build(spec.task, RESOURCES)
     with pytest.raises(ValueError, match="expected a model trained on char_lm, received one of permuted_digits"):
-        length_generalization(Trained(spec, 0, task, torch.nn.Identity()))
-
-
-def test_results_are_json() -> None:
-    scores = length_generalization(trained(RBN), [20, 30])
-    read = json.loads(json.dumps([dataclasses.asdict(score) for score in scores], allow_nan=False))
-    assert [LengthScore(**score) for score in read] == scores
+        length_generalization(Trained(spec, 0, task, torch.nn.Identity()), 100)
 
 
 @pytest.mark.parametrize(("population", "batch", "holds"), [(1.40, 1.42, True), (1.42, 1.40, False), (1.4, 1.4, False)])

@@ -1,7 +1,5 @@
 """Statistics by step equal averages and medians computed one by one; findings are judged against Fig. 5."""
 
-import dataclasses
-import json
 import statistics
 from typing import Any
 
@@ -145,14 +143,6 @@ def test_statistics_over_all_steps_are_refused() -> None:
 def test_model_without_population_statistics_is_refused() -> None:
     with pytest.raises(ValueError, match=r"received none; run forward passes .* inside population_statistics"):
         statistics_by_step(network())
-
-
-def test_results_are_json() -> None:
-    rbn = network().eval()
-    collect(rbn, torch.zeros(6, 4, 2, dtype=torch.float64), torch.randn(6, 4, 2, dtype=torch.float64))
-    measured = statistics_by_step(rbn)
-    read = json.loads(json.dumps([dataclasses.asdict(m) for m in measured], allow_nan=False))
-    assert [StatisticsByStep(**m) for m in read] == measured
 
 
 def by_step(site: str, converged_at: int | None, first: float = 0.0) -> StatisticsByStep:
