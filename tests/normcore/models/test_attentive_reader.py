@@ -13,7 +13,6 @@ from torch.nn import functional
 from normcore.models.attentive_reader import AttentiveReader
 from normcore.models.build import Build
 from normcore.models.words import Words
-from normcore.norms.batch_statistics import BatchStatistics
 from normcore.spec.methods import METHODS
 from normcore.spec.models.attentive_reader import AttentiveReaderModel
 from tests.normcore.models.slopes import check_gradients
@@ -293,8 +292,3 @@ def test_normal_readout_leaves_other_repeated_matrices_unchanged() -> None:
     model = reader(options=options, words=900)
     assert abs(model.output.weight.std() - 1) < 0.05
     assert model.embedding.weight.abs().max() < 0.1
-
-
-@pytest.mark.parametrize(("variant", "count"), [("BN-LSTM", 6), ("BN-everywhere", 11), ("LN-LSTM", 0)])
-def test_number_of_batch_norms_depends_on_the_variant(variant: str, count: int) -> None:
-    assert sum(isinstance(module, BatchStatistics) for module in reader(variant).modules()) == count

@@ -32,14 +32,6 @@ def test_a_shorter_batch_repeats_its_last_step() -> None:
     assert norm.get_buffer("running_var").flatten().tolist() == [(1 + 1) / 2, (1 + 4) / 2, (1 + 0) / 2]
 
 
-def test_shared_statistics_are_the_average_over_the_steps() -> None:
-    norm = build(RecurrentBatchNorm(statistics="shared", gain_init=1.0, eps=0.5)).norm(1, "input")
-    with population_statistics(norm):
-        taking_in(norm, torch.tensor([[1.0, 3.0], [4.0, 8.0]]).unsqueeze(-1))
-    expected = (7 - (2 + 6) / 2) / ((1 + 4) / 2 + 0.5) ** 0.5
-    assert norm.eval()(torch.full((3, 1, 1), 7.0), 0).flatten().tolist() == pytest.approx([expected] * 3)
-
-
 def test_statistics_of_chunks_equal_statistics_of_the_whole() -> None:
     whole, chunked = normalized().double(), normalized().double()
     x = torch.randn(6, 7, 3, dtype=torch.float64)

@@ -32,16 +32,6 @@ def test_only_the_input_term_is_normalized(cell: str) -> None:
         assert isinstance(built.norm_c, Shift)
 
 
-def test_padding_changes_nothing() -> None:
-    torch.manual_seed(0)
-    network = recurrent("lstm", 3, 5, norm=METHOD).double()
-    lengths = torch.tensor([4, 2])
-    x = torch.randn(4, 2, 3, dtype=torch.float64)
-    padded = torch.cat([x, 1e3 * torch.ones(3, 2, 3, dtype=torch.float64)])
-    y, _ = network(padded, lengths)
-    torch.testing.assert_close(y[:4], network(x, lengths)[0], rtol=0, atol=1e-12)
-
-
 def test_the_population_is_the_average_of_the_minibatches() -> None:
     norm = build(SequenceBatchNorm(eps=1e-12)).norm(1, "input")
     with population_statistics(norm):

@@ -24,8 +24,3 @@ def test_skipped_step_is_refused() -> None:
     average.add(torch.zeros(2), 0)
     with pytest.raises(ValueError, match="expected statistics of step 2, received step 3"):
         average.add(torch.zeros(1), 3)
-
-
-def test_average_without_a_sequence_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one sequence"):
-        StepAverage().mean()

@@ -3,12 +3,11 @@
 import contextlib
 from typing import Any, cast
 
-import pytest
 import torch
 
 from normcore.cells import Cell
 from normcore.norms.population import population_statistics
-from normcore.recurrent import Recurrent, states, unroll
+from normcore.recurrent import Recurrent, states
 from tests.normcore.networks import recurrent
 
 RUNNING = {"method": "recurrent_batch_norm", "population": "running"}
@@ -17,18 +16,6 @@ RUNNING = {"method": "recurrent_batch_norm", "population": "running"}
 def only_cell(network: Recurrent) -> Cell[Any]:
     (cell,) = network.cells
     return cast(Cell[Any], cell)
-
-
-@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
-def test_states_one_by_one_equal_those_of_unroll(cell: str) -> None:
-    torch.manual_seed(0)
-    built = only_cell(recurrent(cell, 3, 5, norm=RUNNING))
-    x, start = torch.randn(4, 6, 3), built.initial_state(6)
-    y, end, moments = unroll(built, x, start)
-    every = list(states(built, x, start))
-    assert torch.equal(torch.stack([state.h for state in every]), y)
-    assert all(torch.equal(last, other) for last, other in zip(every[-1], end, strict=True))
-    assert {len(seen[0]) for seen in moments.values()} == {4}
 
 
 def test_moments_of_an_earlier_pass_are_not_counted() -> None:

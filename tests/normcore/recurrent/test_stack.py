@@ -137,25 +137,3 @@ def test_a_batch_that_is_all_padding_keeps_its_state(bidirectional: bool) -> Non
 def test_lengths_that_do_not_fit_are_refused(lengths: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         recurrent("lstm", 3, 5)(torch.randn(4, 2, 3), torch.tensor(lengths))
-
-
-@pytest.mark.parametrize(
-    ("cell", "norm", "message"),
-    [
-        (
-            "rnn",
-            {"method": "layer_norm", "sites": ["cell"]},
-            "rnn has no site 'cell'; use some of input, recurrent, sum",
-        ),
-        ("gru", {"method": "recurrent_batch_norm", "sites": ["sum"]}, "gru has no site 'sum'"),
-        ("lstm", {"method": "layer_norm", "sites": ["sum", "input"]}, "sum is input and recurrent together"),
-        (
-            "lstm",
-            {"method": "recurrent_batch_norm", "sites": ["sum"], "carry": "normalized"},
-            "normalized needs the site cell",
-        ),
-    ],
-)
-def test_sites_that_a_cell_does_not_have_are_refused(cell: str, norm: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        recurrent(cell, 3, 5, norm=norm)

@@ -25,10 +25,6 @@ def inputs() -> Tensor:
     return torch.randn(T, B, F, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
-def some_mask() -> Tensor:
-    return torch.arange(T).unsqueeze(1) < torch.tensor([6, 2, 4, 1])
-
-
 @pytest.mark.parametrize(("name", "method"), FITTING)
 def test_unroll_is_a_loop_over_the_step_of_the_cell(name: str, method: str) -> None:
     cell, x = cell_of(name, method), inputs()
@@ -55,29 +51,6 @@ def test_every_step_uses_the_statistics_of_its_own_number() -> None:
             for t in range(3):
                 state = cell.step(terms[t], state, start + t)
                 torch.testing.assert_close(done.y[t], state.h, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", CELLS)
-def test_state_is_unchanged_at_padding(name: str) -> None:
-    cell, x, mask = cell_of(name), inputs(), some_mask()
-    state = cell.initial_state(B)
-    done = unroll(cell, x, state, mask=mask)
-    terms = cell.input_term(x, 0, mask)
-    for t in range(T):
-        new = cell.step(terms[t], state, t)
-        there = mask[t].unsqueeze(1)
-        state = type(state)(*(torch.where(there, n, o) for n, o in zip(new, state, strict=True)))
-        torch.testing.assert_close(done.y[t], state.h, rtol=1e-12, atol=1e-12)
-    torch.testing.assert_close(done.y[1:, 3], done.y[:1, 3].expand(T - 1, -1), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize(("name", "method"), [(n, m) for n, m in FITTING if m != "sequence_batch_norm"])
-def test_sequence_in_two_pieces_equals_the_whole(name: str, method: str) -> None:
-    cell, x = cell_of(name, method), inputs()
-    whole = unroll(cell, x, cell.initial_state(B))
-    first = unroll(cell, x[:2], cell.initial_state(B))
-    second = unroll(cell, x[2:], first.end, t=2)
-    torch.testing.assert_close(torch.cat([first.y, second.y]), whole.y, rtol=1e-10, atol=1e-12)
 
 
 def test_empty_sequence_leaves_the_state_unchanged() -> None:
