@@ -43,9 +43,15 @@ def content() -> bytes:
     return finished("permuted_digits", "recurrent_batch_norm").model()
 
 
-@pytest.mark.parametrize("method", ["none", "recurrent_batch_norm", "weight_norm"])
-@pytest.mark.parametrize("task", ["permuted_digits", "char_lm"])
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("task", "method", "precision"),
+    [
+        ("permuted_digits", "recurrent_batch_norm", "float64"),
+        ("char_lm", "recurrent_batch_norm", "float32"),
+        ("permuted_digits", "weight_norm", "float32"),
+        ("char_lm", "none", "float64"),
+    ],
+)
 def test_loaded_model_gives_the_test_values_of_its_run(task: str, method: str, precision: str) -> None:
     run = finished(task, method, precision=precision)
     trained = load(run.model(), THIS.parent)

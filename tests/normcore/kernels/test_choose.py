@@ -226,15 +226,6 @@ def test_spec_that_asks_for_a_missing_kernel_is_refused(changes: dict[str, Any],
     resolve({**written, "training": {**written["training"], "kernel": "auto"}})
 
 
-@pytest.mark.parametrize("method", sorted(FUSED))
-@pytest.mark.parametrize("cell", FUSED_CELLS)
-def test_spec_that_asks_for_an_existing_kernel_is_accepted(method: str, cell: str) -> None:
-    written = {"task": {"name": "permuted_digits"}, "norm": {"method": method}, "model": {"cell": cell}}
-    spec = resolve({**written, "training": {"kernel": "fused"}})
-    assert isinstance(spec, TrainingSpec)
-    assert spec.training.kernel == "fused"
-
-
 @pytest.mark.parametrize(
     ("kernel", "expected"), [("auto", ("fused", cpu.unroll)), ("reference", ("reference", unroll))]
 )

@@ -172,15 +172,6 @@ def test_fewer_evaluations_than_the_rule_asks_for_are_all_averaged() -> None:
     assert finished.result.value == pytest.approx(mean, rel=1e-12)
 
 
-def test_the_training_loss_is_the_mean_over_the_updates_since_the_last_evaluation() -> None:
-    each, _ = run(smoke(training={"max_steps": 6, "eval_every": 1}))
-    pairs, _ = run(smoke(training={"max_steps": 6, "eval_every": 2}))
-    for name in ("train.loss", "train.grad_norm"):
-        losses = [event.values[name] for event in each]
-        means = [(a + b) / 2 for a, b in zip(losses[::2], losses[1::2], strict=True)]
-        assert [event.values[name] for event in pairs] == pytest.approx(means, rel=1e-9)
-
-
 def test_artifacts_are_figures_of_the_last_model() -> None:
     _, finished = run(smoke("convnet", training={"max_steps": 4}))
     assert set(finished.artifacts) == {"figures/confusion_matrix.json", "figures/border_variance.json"}

