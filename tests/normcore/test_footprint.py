@@ -58,8 +58,7 @@ def test_footprint_of_an_lstm_equals_the_hand_computation() -> None:
         training={"batch_size": 32, "optimizer": {"name": "adam"}},
     )
     weights = 4 * (4 * 10 * (1 + 10) + 4 * 10 + 10 * 10 + 10)  # float32
-    found = footprint(spec)
-    assert found is not None
+    found = needed_by(spec)
     assert (found.weights, found.gradients, found.optimizer) == (2 * weights, weights, 2 * weights)
     assert found.backward == 4 * 32 * (64 * (1 + 6 * 10) + 10), "each pixel; four gates, h and c at each step; logits"
     assert (found.data, found.process) == (0, PROCESS_BYTES)
@@ -77,8 +76,7 @@ def test_footprint_of_an_lstm_equals_the_hand_computation() -> None:
 )
 def test_optimizer_keeps_the_expected_numbers_per_parameter(optimizer: dict[str, Any], kept: int) -> None:
     spec = spec_of("permuted_digits", training={"optimizer": optimizer})
-    found = footprint(spec)
-    assert found is not None
+    found = needed_by(spec)
     assert found.optimizer == kept * found.gradients
     with reproducible(0, CPU, 1):
         run = _prepare(spec, 0, CPU, None)
@@ -93,9 +91,7 @@ def test_optimizer_keeps_the_expected_numbers_per_parameter(optimizer: dict[str,
 
 
 def test_float64_doubles_the_footprint() -> None:
-    single, double = (footprint(spec_of("permuted_digits", training={"precision": p})) for p in ("float32", "float64"))
-    assert single is not None
-    assert double is not None
+    single, double = (needed_by(spec_of("permuted_digits", training={"precision": p})) for p in ("float32", "float64"))
     assert double.on("cpu") - PROCESS_BYTES == 2 * (single.on("cpu") - PROCESS_BYTES)
 
 
@@ -121,8 +117,7 @@ def test_autograd_saves_at_least_the_estimated_bytes(task: str, kernel: str, dat
             loss = run.task.loss(run.model, batch).total
         del loss
         epoch = sum(map(len, run.task.epoch(torch.Generator().manual_seed(0), 10**6)))
-    found = footprint(spec)
-    assert found is not None
+    found = needed_by(spec)
     seen = sum(size for place, size in kept.items() if place not in weights)
     assert epoch >= (spec.task.least_examples() or 0)
     assert 0 < found.backward * len(examples) / spec.training.batch_size <= seen <= 12 * found.backward, (found, seen)
@@ -148,17 +143,14 @@ def test_fused_kernel_saves_the_numbers_of_a_step_that_its_cell_names(cell: str)
 
 
 def test_batch_counts_no_more_examples_than_the_data_has() -> None:
-    some, more = (footprint(spec_of("permuted_digits", training={"batch_size": size})) for size in (1197, 10**6))
+    some, more = (needed_by(spec_of("permuted_digits", training={"batch_size": size})) for size in (1197, 10**6))
     assert some == more
-    fewer = footprint(spec_of("permuted_digits", options={"examples": 100}, training={"batch_size": 1000}))
-    assert fewer is not None
-    assert some is not None
+    fewer = needed_by(spec_of("permuted_digits", options={"examples": 100}, training={"batch_size": 1000}))
     assert fewer.backward * 1197 == some.backward * 100
 
 
 def test_data_held_in_memory_counts() -> None:
-    found = footprint(spec_of("permuted_mnist"))
-    assert found is not None
+    found = needed_by(spec_of("permuted_mnist"))
     assert found.data == 16 + 60_000 * 784 + 8 + 60_000 + 16 + 10_000 * 784 + 8 + 10_000
 
 
@@ -189,13 +181,11 @@ def test_excess_names_no_size_if_nothing_fits() -> None:
 
 
 def test_footprint_on_a_gpu_leaves_out_python_and_torch() -> None:
-    found = footprint(spec_of("permuted_mnist"))
-    assert found is not None
+    found = needed_by(spec_of("permuted_mnist"))
     assert found.on("cuda") == found.weights + found.gradients + found.optimizer + found.backward + found.data
     assert found.on("cpu") - found.on("cuda") == PROCESS_BYTES
     spec = spec_of("permuted_digits", model={"hidden_size": 4096})
-    needed = footprint(spec)
-    assert needed is not None
+    needed = needed_by(spec)
     assert excess(spec, needed.on("cpu") - 1, "cpu").most == excess(spec, needed.on("cuda") - 1, "cuda").most == 4095
 
 

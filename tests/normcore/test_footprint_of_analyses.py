@@ -110,7 +110,7 @@ def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_cost.step_cost, "__defaults__", (6,))  # as many as an interval takes
 
 
-@pytest.mark.parametrize(("case", "cell"), zip(CASES, cycle(["lstm", "gru", "rnn"])))
+@pytest.mark.parametrize(("case", "cell"), list(zip(CASES, cycle(["lstm", "gru", "rnn"]))))
 def test_analysis_allocates_at_least_its_footprint(
     case: tuple[str, dict[str, Any]], cell: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

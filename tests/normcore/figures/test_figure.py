@@ -12,7 +12,7 @@ from normcore.figures.border import border_figure
 from normcore.figures.confusion import confusion_matrix
 from normcore.figures.curves import curves
 from normcore.figures.figure import PALETTE, THEMES, Theme
-from tests.normcore.figures.structure import axes, check
+from tests.normcore.figures.structure import axes, check, contrast
 
 FIGURES: dict[str, Figure] = {
     "curves": curves({"train.loss": [(1.0, 2.0)], "valid.accuracy": [(1.0, 0.5)]}, "A run"),
@@ -70,18 +70,6 @@ def test_nan_and_infinity_are_refused(number: float) -> None:
     """Browsers cannot read NaN as JSON."""
     with pytest.raises(ValueError, match="JSON"):
         as_json(border_figure([1.0, number], "Broken"))
-
-
-def contrast(one: str, other: str) -> float:
-    """Contrast of two colours, as WCAG 2 defines it: 1 to 21."""
-
-    def luminance(colour: str) -> float:
-        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-        r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-    darker, lighter = sorted((luminance(one), luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -6,19 +6,9 @@ import pytest
 
 from normcore.figures.styles import PALETTE, PLOTLY_SYMBOLS, style_of, styles_of
 from normcore.spec.methods import METHODS
+from tests.normcore.figures.structure import contrast
 
 GROUNDS = {"light": ("#ffffff", "#f6f7f9", "#edf0f3"), "dark": ("#171b21", "#0f1216", "#1f252c")}
-
-
-def luminance(colour: str) -> float:
-    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(a: str, b: str) -> float:
-    lighter, darker = sorted((luminance(a), luminance(b)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("method", PALETTE)

@@ -102,14 +102,11 @@ def test_an_idle_option_of_a_cell_changes_nothing_and_is_refused(
 @pytest.mark.parametrize(
     ("cell", "beside", "option", "value"),
     [
-        ("lstm", {}, "gain_init", 0.5),
         ("lstm", {"sites": ("sum",)}, "scope", "per_gate"),
         ("lstm", {"sites": ("input",)}, "bias", "inside"),
         ("lstm", {"sites": ("sum",)}, "bias", "both"),
         ("lstm", {"sites": ()}, "bias", "both"),
         ("lstm", {"sites": ()}, "bias_init", 0.5),
-        ("gru", {}, "bias", "outside"),
-        ("gru", {}, "scope", "per_gate"),
     ],
 )
 def test_option_of_a_cell_that_is_not_idle_changes_the_outputs(
@@ -208,26 +205,6 @@ def test_a_method_says_where_it_leaves_nothing_of_single_numbers(method: str, ch
     built = norms.build(options).layer((channels, 1, 1))
     outputs = built(torch.randn(5, channels, 1, 1, generator=torch.Generator().manual_seed(0)))
     assert options.erases(channels) == (outputs.abs().max().item() < 1e-3)  # rounding is left
-
-
-@pytest.mark.parametrize(
-    ("task", "method", "option", "value"),
-    [
-        ("permuted_digits", "layer_norm", "bias", "both"),
-        ("permuted_digits", "layer_norm", "bias_init", 0.5),
-        ("permuted_digits", "layer_norm", "scope", "per_gate"),
-        ("convnet", "layer_norm", "conv_gain", "per_channel"),
-        ("permuted_digits", "rms_norm", "bias_init", 0.5),
-        ("permuted_digits", "recurrent_batch_norm", "initial_state_noise", 0.5),
-    ],
-)
-def test_option_that_is_idle_in_one_model_is_used_in_another_model(
-    task: str, method: str, option: str, value: Any
-) -> None:
-    assert any((method, option) == case[1:] for case in CASES)
-    spec = short(task, method)
-    assert option not in spec.norm.idle(spec.model)
-    assert curves(spec, **{option: value}) != curves(spec)
 
 
 @pytest.mark.parametrize(("cell", "gates"), [("lstm", ["i", "f", "o"]), ("gru", ["r", "z"])])
