@@ -22,7 +22,7 @@ def execute(first, *arguments):
         sys.argv = list(arguments)
         runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
     else:
-        sys.argv = [first]
+        sys.argv = [first, *arguments[1:]]
         exec(compile(arguments[0], "<string>", "exec"), {"__name__": "__main__"})
 
 
@@ -63,7 +63,7 @@ class WarmPython:
         self._process = process
 
     def run(self, folder: Path, *command: str) -> str:
-        """Execute ``-c CODE`` or ``-m MODULE ARGUMENTS`` in ``folder``; return the output."""
+        """Execute ``-c CODE ARGUMENTS`` or ``-m MODULE ARGUMENTS`` in ``folder``; return the output."""
         out, err, status = self.told(folder, command, {})
         assert status == 0, out + err
         return out

@@ -1,11 +1,11 @@
 """Choice of the loop over time when a model is built. A kernel that is asked for by name runs or is refused."""
 
 import json
+import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +27,7 @@ from normcore.spec.kernels import FUSED_METHODS
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.layer_norm import LayerNorm
 from tests.normcore.kernels.cell_pass import FUSED, FUSED_CELLS
+from tests.warm_python import WarmPython, warm_python
 
 CPU = torch.device("cpu")
 FITTING = [(cell, method) for cell in CELLS for method, kind in METHODS.items() if kind.fits(CELLS[cell])]
@@ -68,6 +69,8 @@ def test_each_norm_that_a_kernel_follows_is_recorded_with_the_norms_that_it_impo
 
 
 TRAIN = """
+import contextlib
+import io
 import json
 import sys
 from normcore.events import Measured
@@ -76,9 +79,17 @@ from normcore.spec import resolve
 task, norm, cell = sys.argv[1:]
 parts = {"norm": json.loads(norm), "model": {"cell": cell}, "training": {"max_steps": 5, "eval_every": 5}}
 spec = {"task": {"name": task, "profile": "smoke"}, **parts}
-values = [event.values["train.loss"] for event in run(resolve(spec), 0) if isinstance(event, Measured)]
-print(values[-1])
+with contextlib.redirect_stderr(io.StringIO()) as warned:
+    loss = next(event.values["train.loss"] for event in run(resolve(spec), 0) if isinstance(event, Measured))
+print(json.dumps([loss, warned.getvalue()]))
 """
+
+
+@pytest.fixture(scope="module")
+def torch_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """Python with torch and without normcore, so that each command imports normcore from its folder."""
+    with warm_python(["torch", "numpy", "pydantic"], os.environ, tmp_path_factory.mktemp("torch")) as process:
+        yield process
 
 
 @pytest.mark.parametrize(
@@ -103,19 +114,19 @@ print(values[-1])
     ],
 )
 def test_edit_of_the_code_that_a_kernel_follows_has_its_effect(
-    cell: str, norm: Mapping[str, str], module: str, before: str, after: str, tmp_path: Path
+    cell: str, norm: Mapping[str, str], module: str, before: str, after: str, tmp_path: Path, torch_process: WarmPython
 ) -> None:
     """The copy of the package finds its kernels in the cache. An edit of a comment leaves the kernels in use."""
-    shutil.copytree(Path(normcore.__file__).parent, tmp_path / "normcore", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(normcore.__file__).parent, tmp_path / "normcore")
     file = tmp_path / "normcore" / module
     source = file.read_text(encoding="utf-8")
     assert before in source
 
-    def trained(text: str) -> tuple[str, str]:
+    def trained(text: str) -> tuple[float, str]:
         file.write_text(text, encoding="utf-8")
-        command = [sys.executable, "-c", TRAIN, "sequential_digits", json.dumps(norm), cell]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout, done.stderr
+        spec = ("sequential_digits", json.dumps(norm), cell)
+        loss, warned = json.loads(torch_process.run(tmp_path, "-c", TRAIN, *spec))
+        return loss, warned
 
     usual, _ = trained(source)
     if norm["method"] == "rms_norm":  # once is enough
@@ -197,15 +208,14 @@ def test_cuda_has_no_fused_kernels_without_a_known_version_of_triton(
     assert choose("auto", LSTM(), LayerNorm(), CPU, torch.float32) == ("fused", cpu.unroll)
 
 
-def test_choosing_a_kernel_for_the_cpu_does_not_import_triton() -> None:
+def test_choosing_a_kernel_for_the_cpu_does_not_import_triton(torch_process: WarmPython, tmp_path: Path) -> None:
     code = (
         "import sys, torch; from normcore.kernels import choose; from normcore.spec.cells.lstm import LSTM;"
         " from normcore.spec.methods.layer_norm import LayerNorm;"
         " choose('auto', LSTM(), LayerNorm(), torch.device('cpu'), torch.float32);"
         " print([name for name in ('triton', 'normcore.kernels.gpu') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert torch_process.run(tmp_path, "-c", code) == "[]\n"
 
 
 @pytest.mark.parametrize(
