@@ -1,5 +1,7 @@
 """Sections of the page as data: a paper's claims, the specs that measure them, and the expected order of the specs."""
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -106,12 +108,18 @@ class Section(Data):
     def resolved(self) -> dict[str, ExperimentSpec]:
         """Resolved specs by file name: first those of the last expected order, in this order, then the others."""
         expected = self.orders[-1].best_first if self.orders else ()
-        found = {file.stem: resolve(read_spec(file)) for file in sorted((SPECS / self.specs).glob("*.yaml"))}
+        found = _resolve_folder(SPECS / self.specs)
         return {name: found[name] for name in dict.fromkeys([*expected, *found])}
 
     def trainings(self) -> dict[str, TrainingSpec]:
         """Resolved specs of trainings, by file name."""
         return {name: spec for name, spec in self.resolved().items() if isinstance(spec, TrainingSpec)}
+
+
+@cache
+def _resolve_folder(folder: Path) -> Mapping[str, ExperimentSpec]:
+    """Resolve the specs in ``folder`` once, because the page asks for them at each table and order."""
+    return {file.stem: resolve(read_spec(file)) for file in sorted(folder.glob("*.yaml"))}
 
 
 def sections() -> list[Section]:
