@@ -1,11 +1,11 @@
 """Footprint of an analysis bounds what the analysis holds in memory, and blames the right size."""
 
 import json
-import subprocess
+import os
 import sys
 import weakref
-from collections.abc import Callable
-from itertools import cycle
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
-from normcore.analyses import step_cost
+from normcore.analyses import smallest_batch, step_cost
 from normcore.analyses.length_generalization import length_generalization
 from normcore.analyses.report import Resources
 from normcore.data import digits, mnist
@@ -27,6 +27,7 @@ from normcore.spec.analyses.gradient_flow import PIXELS
 from normcore.spec.cells.lstm import LSTM
 from tests.normcore.analyses.test_length_generalization import trained
 from tests.normcore.test_footprint import check_blamed, needed_by
+from tests.warm_python import WarmPython, warm_python
 
 CPU = torch.device("cpu")
 
@@ -102,20 +103,30 @@ SIZES: dict[str, list[dict[str, Any]]] = {
     "hidden_dynamics": [{}],
     "smallest_batch": [{"updates": 1}, {"updates": 2}],
 }
-CASES = [(name, options) for name in OF_CELLS for options in SIZES[name]]
 
 
-def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+CELLS = ("lstm", "gru", "rnn")
+
+
+def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeat measurements as seldom as possible. Train with the smallest and the largest batch only."""
     monkeypatch.setattr(step_cost, "WARM_UP_PAIRS", 0)
     monkeypatch.setattr(step_cost.step_cost, "__defaults__", (6,))  # as many as an interval takes
+    monkeypatch.setattr(smallest_batch, "BATCH_SIZES", (1, 64))
 
 
-@pytest.mark.parametrize(("case", "cell"), list(zip(CASES, cycle(["lstm", "gru", "rnn"]))))
+def pairs() -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Each analysis with each cell, and with each of its options."""
+    for name in OF_CELLS:
+        yield from ((name, SIZES[name][0], cell) for cell in CELLS)
+        yield from ((name, options, cell) for options, cell in zip(SIZES[name][1:], CELLS, strict=False))
+
+
+@pytest.mark.parametrize(("name", "options", "cell"), list(pairs()))
 def test_analysis_allocates_at_least_its_footprint(
-    case: tuple[str, dict[str, Any]], cell: str, monkeypatch: pytest.MonkeyPatch
+    name: str, options: dict[str, Any], cell: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, options = case
-    few_pairs(monkeypatch)
+    little_work(monkeypatch)
     for width in (NARROW, WIDE, DEEP):
         model = {"cell": cell, "recurrent_init": "uniform", **width}
         if name == "gradient_flow":
@@ -131,7 +142,7 @@ def test_analysis_allocates_at_least_its_footprint(
 def test_analysis_of_a_method_allocates_at_least_its_footprint(
     name: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few_pairs(monkeypatch)
+    little_work(monkeypatch)
     model = {"cell": "lstm", "recurrent_init": "uniform", **WIDE}
     spec = analysis_of(name, SIZES[name][0], model=model, norm={"method": method})
     assert 0 < needed_by(spec).tensors <= peak_of(lambda: list(run(spec, 0)))
@@ -163,12 +174,12 @@ def test_analysis_of_a_trained_model_does_not_count_the_model() -> None:
 MEASURED = """
 import json, sys
 from pathlib import Path
-import torch
-from normcore.analyses import step_cost
+from normcore.analyses import smallest_batch, step_cost
 from normcore.run import run
 from normcore.spec import resolve
 
 step_cost.WARM_UP_PAIRS, step_cost.step_cost.__defaults__ = 0, (6,)
+smallest_batch.BATCH_SIZES = 1, 64
 
 def now(name):
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -184,9 +195,15 @@ LARGE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("step_cost", {"num_steps": 2, "batch_size": 2}, {"hidden_size": 1100}),
     ("step_cost", {"num_steps": 1, "batch_size": 60_000}, {"hidden_size": 64}),
     ("gradient_flow", {"cases": 1000}, {"hidden_size": 40}),
-    ("hidden_dynamics", {"weight_scales": [1.0]}, {"cell": "rnn", "hidden_size": 2000}),
+    ("hidden_dynamics", {"weight_scales": [1.0]}, {"cell": "rnn", "hidden_size": 1400}),
     ("smallest_batch", {"updates": 2}, {"hidden_size": 1400}),
 ]
+
+
+@pytest.fixture(scope="module")
+def torch_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    with warm_python(["torch", "normcore.run"], os.environ, tmp_path_factory.mktemp("torch")) as process:
+        yield process
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -194,14 +211,13 @@ LARGE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("name", "options", "model"), LARGE, ids=[f"{name}-{at}" for at, (name, *_) in enumerate(LARGE)]
 )
 def test_process_of_a_large_analysis_grows_by_at_least_its_footprint(
-    name: str, options: dict[str, Any], model: dict[str, Any]
+    name: str, options: dict[str, Any], model: dict[str, Any], torch_process: WarmPython, tmp_path: Path
 ) -> None:
     initial = {"cell": "lstm", "recurrent_init": "uniform", **model}
     spec = analysis_of(name, options, model=initial)
     small = analysis_of(name, model={"cell": initial["cell"]})
     written = json.dumps([part.model_dump(mode="json") for part in (small, spec)])
-    command = [sys.executable, "-c", MEASURED, written]
-    grown = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    grown = int(torch_process.run(tmp_path, "-c", MEASURED, written))
     assert 80e6 < needed_by(spec).tensors <= grown <= 12 * needed_by(spec).tensors
 
 

@@ -103,7 +103,7 @@ def test_every_instruction_set_gives_what_the_reference_gives(capability: str, t
     path = f"{bin_}:{os.environ['PATH']}"
     asked = {"ATEN_CPU_CAPABILITY": capability, "PATH": path, "XDG_CACHE_HOME": str(tmp_path)}
     cells = {"avx512": ("lstm",), "avx2": ("lstm",), "default": ("gru", "rnn")}[capability]
-    out, err = python(COMPARE, *cells, **asked).communicate(timeout=300)
+    out, err = python(COMPARE, *cells, cwd=None, **asked).communicate(timeout=300)
     assert not err
     name, worst = out.split()
     assert name == expected
