@@ -12,7 +12,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "errors"), zip(RULES, (2 / 3, 1 / 3), strict=True))
+@pytest.mark.parametrize(("rule", "errors"), list(zip(RULES, (2 / 3, 1 / 3), strict=True)))
 def test_a_rule_that_names_another_answer_or_no_answer_is_wrong(rule: str, errors: float) -> None:
     assert wrong(QUESTIONS, RULES[rule]) == pytest.approx(errors)
 

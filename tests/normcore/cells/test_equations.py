@@ -126,7 +126,7 @@ def learn_population(network: Recurrent, norm: dict[str, Any], batches: list[Ten
             network(x)
 
 
-@pytest.mark.parametrize(("cell", "norm", "evaluation", "precision", "steps", "lengths"), computations())
+@pytest.mark.parametrize(("cell", "norm", "evaluation", "precision", "steps", "lengths"), list(computations()))
 def test_outputs_and_every_gradient_follow_the_equations(
     cell: str, norm: dict[str, Any], evaluation: bool, precision: Precision, steps: int, lengths: list[int] | None
 ) -> None:
@@ -167,7 +167,7 @@ def differences() -> Iterator[Any]:
         yield pytest.param(cell, norm, MODES[mode], lengths, id=f"{pair}-{mode}-{name}")
 
 
-@pytest.mark.parametrize(("cell", "norm", "evaluation", "lengths"), differences())
+@pytest.mark.parametrize(("cell", "norm", "evaluation", "lengths"), list(differences()))
 def test_gradients_agree_with_finite_differences(
     cell: str, norm: dict[str, Any], evaluation: bool, lengths: list[int] | None
 ) -> None:

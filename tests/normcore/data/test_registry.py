@@ -46,7 +46,7 @@ def test_a_bundled_data_set_needs_no_directory() -> None:
     ("name", "content", "status"),
     [
         ("part.txt", CONTENT, "present"),
-        ("part.txt.gz", gzip.compress(CONTENT), "present"),
+        ("part.txt.gz", gzip.compress(CONTENT, mtime=0), "present"),
         ("part.txt", CONTENT[:-1], "corrupt"),
         ("part.txt.gz", CONTENT, "corrupt"),
         ("other.txt", CONTENT, "missing"),
@@ -65,8 +65,8 @@ def test_content_is_read_uncompressed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("part.txt.gz", gzip.compress(CONTENT)[:-9], "cannot be read: .*"),
-        ("part.txt.gz", gzip.compress(CONTENT[::-1]), r"is not the genuine file \(its SHA-256 differs\)"),
+        ("part.txt.gz", gzip.compress(CONTENT, mtime=0)[:-9], "cannot be read: .*"),
+        ("part.txt.gz", gzip.compress(CONTENT[::-1], mtime=0), r"is not the genuine file \(its SHA-256 differs\)"),
         ("part.txt", b"other", r"holds other\.txt instead of part\.txt; the files were mixed up"),
         ("part.txt", CONTENT[:-600], "has 1,000 of 1,600 bytes; it was cut short, or is another file"),
         ("part.txt", CONTENT + b"x", "holds more than 1,600 bytes"),

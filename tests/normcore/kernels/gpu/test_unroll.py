@@ -63,7 +63,7 @@ def tiles() -> Iterator[tuple[str, str, int, int, str]]:
                 yield cell, method, batch, hidden, of
 
 
-@pytest.mark.parametrize(("cell", "method", "batch", "hidden", "of"), tiles())
+@pytest.mark.parametrize(("cell", "method", "batch", "hidden", "of"), list(tiles()))
 def test_tiles_of_any_shape_equal_the_reference(
     cell: str, method: str, batch: int, hidden: int, of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
