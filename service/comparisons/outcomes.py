@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from normcore.spec.metric import Direction
 from service.comparisons.schemas import Outcome
-from service.leaderboards.ranked_board import Row
 from service.leaderboards.ranking import order_by_value
+from service.leaderboards.row import Row
 from service.statistics.order import Place, key_of
 
 

@@ -22,7 +22,7 @@ from service.experiments.tables import Measurement
 from service.leaderboards import codes
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.entry import MIXED, RunResult, converged_values, on, spans_of, times_of
-from service.leaderboards.ranked_board import Row
+from service.leaderboards.row import Row
 from service.leaderboards.tables import Entry
 from service.statistics.curves import Band, by_seconds, by_steps, means
 from service.statistics.differences import pair

@@ -21,7 +21,7 @@ from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.codes import Parts
 from service.leaderboards.entry import Evidence, Pooled, RunResult, pool
-from service.leaderboards.ranked_board import Row
+from service.leaderboards.row import Row
 from service.leaderboards.tables import Entry
 
 log = logging.getLogger(__name__)

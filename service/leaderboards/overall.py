@@ -13,8 +13,9 @@ from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards import schemas
 from service.leaderboards.codes import PRESENT
 from service.leaderboards.queries import older_on_board, rows_of
-from service.leaderboards.ranked_board import Row, hardware_of_most_entries
+from service.leaderboards.ranked_board import hardware_of_most_entries
 from service.leaderboards.ranking import TimeBy
+from service.leaderboards.row import Row
 from service.leaderboards.tables import Entry
 from service.statistics.profiles import WIDEST, Profile, flips, profiles
 

@@ -32,13 +32,13 @@ from service.leaderboards.entry import RunResult, read_pooled
 from service.leaderboards.papers import published_entries
 from service.leaderboards.ranked_board import (
     Older,
-    Row,
     Rules,
     best_of_each_method,
     hardware_of_most_entries,
     rank_entries,
 )
 from service.leaderboards.ranking import RankBy
+from service.leaderboards.row import Row
 from service.leaderboards.submitted import queries as submitted
 from service.leaderboards.submitted.entries import submitted_entries
 from service.leaderboards.verdicts import verdict

@@ -1,14 +1,11 @@
 """Ranking of a board: from its rows to its entries. Nothing is read from the database here."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from normcore.spec.metric import Metric
 from normcore.target import Time
-from service.leaderboards.codes import Parts
-from service.leaderboards.entry import MIXED, Pooled, PooledTimes, RunResult, on, spans_of
+from service.leaderboards.entry import MIXED, PooledTimes, on, spans_of
 from service.leaderboards.ranking import (
     RankBy,
     key_of_time,
@@ -17,40 +14,13 @@ from service.leaderboards.ranking import (
     tau_of_seconds,
     tau_of_steps,
 )
+from service.leaderboards.row import Row
 from service.leaderboards.schemas import Entry, Speedup, TimeToTarget
 from service.leaderboards.seeds import are_too_few, that_count
 from service.statistics.order import Key, Place, key_of, rank_beside
 from service.statistics.speedups import Speedup as OfTimes
 from service.statistics.speedups import speedups
 from service.statistics.times import restricted_mean
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A measured entry before it is ranked.
-
-    Attributes:
-        code: digest of the code of the spec's own parts; None if the runs did not record it.
-        n_older: number of succeeded runs of other code, which do not count.
-        parts: tag and digest of each part of the spec, see ``codes``.
-        code_at: time when the newest run of this entry started.
-    """
-
-    fingerprint: str
-    setting: str
-    task: str
-    method: str
-    budget: int
-    changes: dict[str, Any]
-    experiments: list[str]
-    code: str | None
-    n_runs: int
-    n_older: int
-    results: Sequence[RunResult]
-    conflicting_seeds: list[int]
-    pooled: Pooled
-    parts: Parts | None = None
-    code_at: datetime | None = None
 
 
 class Older(NamedTuple):

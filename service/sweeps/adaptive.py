@@ -19,7 +19,7 @@ from service.experiments.lifecycle import WAITING
 from service.experiments.submission import New, experiment_row, store
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.queries import rows_of
-from service.leaderboards.ranked_board import Row
+from service.leaderboards.row import Row
 from service.queue import Notification
 from service.statistics.anytime import undecided
 from service.sweeps.advice import OF_ALL_CELLS

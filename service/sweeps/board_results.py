@@ -15,7 +15,8 @@ from normcore.spec.tasks import BENCHMARKS
 from service.http.answer_cache import AnswerCache
 from service.leaderboards import queries as leaderboards
 from service.leaderboards import tables
-from service.leaderboards.ranked_board import Row, Rules, rank_entries
+from service.leaderboards.ranked_board import Rules, rank_entries
+from service.leaderboards.row import Row
 from service.leaderboards.schemas import Entry
 from service.sweeps import findings
 from service.sweeps.schemas import BudgetFlip, BudgetPoint

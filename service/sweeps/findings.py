@@ -6,7 +6,7 @@ from itertools import combinations
 from normcore.spec.metric import Direction, Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.entry import no_skill_of
-from service.leaderboards.ranked_board import Row
+from service.leaderboards.row import Row
 from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
 from service.statistics.spread import gain
 from service.sweeps.schemas import BudgetFlip

@@ -4,7 +4,7 @@ import pytest
 
 from normcore.spec.metric import ACCURACY, ERROR_RATE
 from service.leaderboards.entry import RunResult, pool
-from service.leaderboards.ranked_board import Row
+from service.leaderboards.row import Row
 from service.statistics.best_of import BestOf, Trial
 from service.sweeps import findings
 from tests.service.leaderboards.test_entry import run
