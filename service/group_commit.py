@@ -57,6 +57,18 @@ class GroupCommit:
         outcome: T = await write.outcome
         return outcome
 
+    async def write_once(self, work: Work[T | Exception], key: str | None) -> T:
+        """Write what has an ``Idempotency-Key``. If two requests use one new key at the same time, the later request
+        fails at the unique column of the key. Then ``work`` is called again, and finds what the earlier request has
+        stored.
+        """
+        try:
+            return await self.write(work)
+        except IntegrityError:
+            if key is None:
+                raise
+            return await self.write(work)
+
     async def _write_all(self) -> None:
         while self._waiting:
             group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]

@@ -1,15 +1,12 @@
 """Idempotency-Key: a request that is sent again with the same key stores nothing new."""
 
-from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from normcore.spec import digest
 from service.errors import Conflict
-from service.group_commit import GroupCommit
 
 
 class Keyed(Protocol):
@@ -20,7 +17,6 @@ class Keyed(Protocol):
 
 
 R = TypeVar("R", bound=Keyed)
-T = TypeVar("T")
 
 
 def digest_if_possible(body: Any) -> str | None:
@@ -31,18 +27,6 @@ def digest_if_possible(body: Any) -> str | None:
         return digest(body)
     except (TypeError, ValueError):
         return None
-
-
-async def write_once(commits: GroupCommit, write: Callable[[Session], T | Exception], key: str | None) -> T:
-    """Write in a transaction. If two requests use one new key at the same time, the later request fails at the unique
-    column of the key. Then ``write`` is called again, and finds what the earlier request has stored.
-    """
-    try:
-        return await commits.write(write)
-    except IntegrityError:
-        if key is None:
-            raise
-        return await commits.write(write)
 
 
 def find_earlier_row(session: Session, table: type[R], key: str | None, request_digest: str, noun: str) -> R | None:

@@ -10,7 +10,7 @@ from normcore.spec import ExperimentSpec, digest
 from service.errors import Invalid
 from service.experiments import fused_kernels, memory, planning, schemas, submission, validation
 from service.http.dependencies import Parts
-from service.idempotency import digest_if_possible, write_once
+from service.idempotency import digest_if_possible
 from service.queue import Notification
 
 
@@ -97,4 +97,4 @@ async def _store_experiment(
             idempotency_key=idempotency_key,
         )
 
-    return await write_once(parts.group_commit, store, idempotency_key)
+    return await parts.group_commit.write_once(store, idempotency_key)

@@ -22,7 +22,7 @@ from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.readers import in_reader
 from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
-from service.idempotency import digest_if_possible, write_once
+from service.idempotency import digest_if_possible
 from service.sweeps import api, examples, expansion, figures, planning, queries, schemas, submission
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
 from service.sweeps.expansion import Cell
@@ -83,7 +83,7 @@ async def submit_sweep(
     store = partial(
         submission.submit, written=written, cells=cells, request_digest=request_digest, idempotency_key=idempotency_key
     )
-    submitted = await write_once(parts.group_commit, store, idempotency_key)
+    submitted = await parts.group_commit.write_once(store, idempotency_key)
     parts.notifier.notify(submitted.notifications)
     return await _answer(parts, submitted)
 
