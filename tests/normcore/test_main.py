@@ -18,16 +18,6 @@ seeds: [5, 3]
 """
 
 
-def normcore(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "normcore", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     path = tmp_path / "spec.yaml"
@@ -36,7 +26,8 @@ def spec(tmp_path: Path) -> Path:
 
 
 def test_every_seed_of_the_spec_is_run_and_its_events_printed(spec: Path) -> None:
-    done = normcore(spec, "--threads", "1")
+    command = [sys.executable, "-m", "normcore", str(spec), "--threads", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     once = ["started", "probed", "measured", "measured", "finished"]
@@ -46,9 +37,11 @@ def test_every_seed_of_the_spec_is_run_and_its_events_printed(spec: Path) -> Non
     assert len(events[1]["seconds"]) == len(events[4]["timing"]["probe"]) == TIMES
 
 
-def test_seed_of_the_command_line_replaces_the_seeds_of_the_spec(spec: Path) -> None:
-    lines = normcore(spec, "--seed", "9", "--device", "cpu", "--threads", "1").stdout.splitlines()
-    assert {json.loads(line)["seed"] for line in lines} == {9}
+def test_seed_of_the_command_line_replaces_the_seeds_of_the_spec(
+    spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(spec), "--seed", "9", "--device", "cpu", "--threads", "1"]) == 0
+    assert {json.loads(line)["seed"] for line in capsys.readouterr().out.splitlines()} == {9}
 
 
 @pytest.mark.parametrize(
@@ -87,11 +80,13 @@ def test_text_of_one_character_is_reported_at_its_field(
     assert capsys.readouterr().err == f"error: task.file: {told}\n"
 
 
-def test_missing_spec_is_printed_on_one_line_with_exit_code_2(tmp_path: Path) -> None:
-    done = normcore(tmp_path / "none.yaml")
-    assert done.returncode == 2
-    assert "none.yaml" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+def test_missing_spec_is_printed_on_one_line_with_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "none.yaml")]) == 2
+    said = capsys.readouterr().err
+    assert "none.yaml" in said
+    assert len(said.splitlines()) == 1
 
 
 def test_data_is_looked_for_in_the_folder_that_normbench_data_fills(
