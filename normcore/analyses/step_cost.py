@@ -28,6 +28,7 @@ from normcore.training import optimizers
 WARM_UP_PAIRS = 3
 PAIRS = 45
 LEVEL = 0.95
+FEWEST_PAIRS = 6  # the range of five samples has the median with probability 1 - 2 / 2^5 = 0.94: too little
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def step_cost(
         pairs: number of timed pairs.
 
     Raises:
-        ValueError: the norm does not fit the cell.
+        ValueError: the norm does not fit the cell, or there are too few pairs for the interval.
     """
     networks = [network(model, method, seed, device) for method in (norm, NoNorm())]
     with reproducible(seed, device, torch.get_num_threads()):
@@ -129,7 +130,11 @@ def time_pairs(
 
 
 def cost_of_pairs(timed: Sequence[tuple[float, float]]) -> StepCost:
-    """Compute the step cost from the seconds of all pairs: (with the method, without normalization)."""
+    """Compute the step cost from the seconds of all pairs: (with the method, without normalization).
+
+    Raises:
+        ValueError: there are too few pairs for the interval.
+    """
     seconds, none_seconds = (statistics.median(column) for column in zip(*timed, strict=True))
     ratios = [with_method / without for with_method, without in timed]
     return StepCost(seconds, none_seconds, statistics.median(ratios), median_interval(ratios))
@@ -138,9 +143,12 @@ def cost_of_pairs(timed: Sequence[tuple[float, float]]) -> StepCost:
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
     """95 % confidence interval of the median, without assuming a distribution; its limits are two of the samples.
 
-    It takes six samples: the range of five has the median with probability 1 - 2 / 2^5 = 0.94, which is too little.
+    Raises:
+        ValueError: there are too few samples: even their full range has a confidence below 95 %.
     """
     n = len(samples)
+    if n < FEWEST_PAIRS:
+        raise ValueError(f"expected {FEWEST_PAIRS} or more samples, received {n}; a smaller range is below 95 %")
     k = rank_below_median(n, LEVEL)
     ordered = sorted(samples)
     return ordered[k - 1], ordered[n - k]

@@ -111,7 +111,7 @@ CELLS = ("lstm", "gru", "rnn")
 def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repeat measurements as seldom as possible. Train with the smallest and the largest batch only."""
     monkeypatch.setattr(step_cost, "WARM_UP_PAIRS", 0)
-    monkeypatch.setattr(step_cost.step_cost, "__defaults__", (6,))  # as many as an interval takes
+    monkeypatch.setattr(step_cost.step_cost, "__defaults__", (step_cost.FEWEST_PAIRS,))
     monkeypatch.setattr(smallest_batch, "BATCH_SIZES", (1, 64))
 
 
@@ -178,7 +178,7 @@ from normcore.analyses import smallest_batch, step_cost
 from normcore.run import run
 from normcore.spec import resolve
 
-step_cost.WARM_UP_PAIRS, step_cost.step_cost.__defaults__ = 0, (6,)
+step_cost.WARM_UP_PAIRS, step_cost.step_cost.__defaults__ = 0, (step_cost.FEWEST_PAIRS,)
 smallest_batch.BATCH_SIZES = 1, 64
 
 def now(name):

@@ -57,6 +57,11 @@ def test_interval_of_skewed_samples_covers_the_median_as_often_as_stated() -> No
     assert held == pytest.approx(coverage(45, 16), abs=0.012)
 
 
+def test_interval_of_five_samples_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected 6 or more samples, received 5"):
+        median_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+
+
 def test_medians_and_ratio_are_those_of_the_pairs() -> None:
     """The ratios are 2, 3, 3, 90, 2.5, 2 and 4. One pair was disturbed, which does not change the median."""
     pairs = [(2.0, 1.0), (6.0, 2.0), (3.0, 1.0), (90.0, 1.0), (5.0, 2.0), (4.0, 2.0), (4.0, 1.0)]
