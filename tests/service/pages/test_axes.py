@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from service.pages.axes import linear, logarithmic
+from service.pages.axes import Axis, Mark, linear, logarithmic
 
 
 def test_numbers_stand_between_the_ends_and_round_ones_are_written() -> None:
@@ -47,3 +47,9 @@ def test_ratios_are_spread_by_powers_of_two() -> None:
     wide = logarithmic([1 / 64, 64.0], "{:g}".format)
     assert [tick.text for tick in wide.ticks] == ["0.015625", "0.125", "1", "8", "64"]
     assert [tick.text for tick in logarithmic([], "{:g}".format).ticks] == ["1"]
+
+
+def test_a_mark_has_its_place_its_interval_and_the_seeds_on_the_axis() -> None:
+    axis = Axis(0.0, 10.0)
+    assert axis.mark(4.0, (2.0, 7.0), (3.0, 5.0, 12.0)) == Mark(40, (20, 70), [30, 50], None)
+    assert axis.mark(11.0, None) == Mark(100, None, [], "high")
