@@ -23,6 +23,7 @@ from service.settings import Settings
 from tests.compilers import quick_compiler
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 from tests.slow import is_slow, is_slow_module, start_early
+from workers import fork_server
 
 os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported: tests of its kernels run without a GPU
 
@@ -35,6 +36,7 @@ hypothesis.settings.load_profile("untimed")
 def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of a shell; tests send Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    fork_server.context.set_forkserver_preload(list(fork_server.WARM))  # for trainings that a test starts itself
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
