@@ -3,9 +3,11 @@
 import math
 import random
 import re
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import httpx
@@ -43,7 +45,7 @@ class Connection:
         self._shown = re.sub(r"(?<=://)[^/?#]*@", "", url)  # without a password
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         try:
-            self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS)
+            self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_SECONDS, verify=_certificates())
         except httpx.InvalidURL as error:
             raise Unreachable(
                 f"{self._shown} is not a URL ({error}); set NORMBENCH_URL to one like {EXAMPLE}"
@@ -155,3 +157,9 @@ def _raise_for(answer: httpx.Response) -> None:
     message = "\n".join(f"{'.'.join(map(str, e['loc'])) or 'spec'}: {e['msg']}" for e in errors)
     message = message or str(problem.get("detail") or f"{answer.status_code} {answer.reason_phrase}")
     raise BY_STATUS.get(answer.status_code, Refused)(message, status=answer.status_code, errors=errors)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read the certificates of authorities, once for all connections: it takes longer than many a request."""
+    return httpx.create_ssl_context()

@@ -36,7 +36,7 @@ hypothesis.settings.load_profile("untimed")
 def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of a shell; tests send Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    fork_server.context.set_forkserver_preload(list(fork_server.WARM))  # for trainings that a test starts itself
+    fork_server.context.set_forkserver_preload([*fork_server.WARM, "tests.brief_probe"])  # of trainings in tests
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

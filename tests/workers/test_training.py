@@ -122,8 +122,10 @@ def test_a_model_that_cannot_be_stored_is_an_error_of_the_training(
 
 
 @pytest.fixture
-def checkpoints(tmp_path: Path) -> Artifacts:
-    """Real checkpoints of steps 10 and 20, left by a first attempt."""
+def checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Artifacts:
+    """Real checkpoints of steps 10 and 20, left by a first attempt. The probes of this attempt and of the next are
+    repeated once, not nine times."""
+    monkeypatch.setattr("normcore.probe.TIMES", 1)
     store, events = Artifacts(str(tmp_path)), events_of(job(tmp_path))
     begun = next(events)
     assert isinstance(begun, Started)
@@ -271,11 +273,11 @@ def test_a_run_that_is_killed_after_its_training_is_probed_again_before_it_ends(
     tmp_path: Path, checkpoints: Artifacts
 ) -> None:
     """The slower start counts: here the start of the attempt that was killed."""
-    slow = (999.0,) * TIMES
+    slow = (999.0,)
     rewrite(checkpoints, NEWEST, lambda past: replace(past, start=replace(past.start, probe=slow)))
     end = end_of(told_by(job(tmp_path, attempt=2)))
     assert tuple(end.start.probe) == slow
-    assert len(end.timing.probe) == TIMES
+    assert 0 < min(end.timing.probe) < 999
     assert not end.start.moved
     rewrite(checkpoints, NEWEST, lambda past: replace(past, start=replace(past.start, probe=(0.0,))))
     assert min(end_of(told_by(job(tmp_path, attempt=2))).start.probe) > 0
