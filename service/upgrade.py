@@ -15,11 +15,10 @@ from service.leaderboards import entries
 from service.leaderboards.submitted import storing
 from service.leaderboards.submitted.tables import SubmittedResult
 from service.leaderboards.tables import Entry
+from service.old_specs import select_outdated
 from service.sweeps.tables import SweepCell
 
 log = logging.getLogger(__name__)
-
-SpecTable = type[Experiment] | type[SubmittedResult]
 
 
 def upgrade_specs(session: Session) -> None:
@@ -29,7 +28,7 @@ def upgrade_specs(session: Session) -> None:
     A spec that cannot be read, for example because its plug-in is not installed, stays unchanged and is not on the
     boards. The next call tries it again.
     """
-    for id, fingerprint, stored in session.execute(_select_outdated(Experiment)).all():
+    for id, fingerprint, stored in session.execute(select_outdated(Experiment)).all():
         spec = _read(id, stored)
         if spec is None:
             continue
@@ -37,7 +36,7 @@ def upgrade_specs(session: Session) -> None:
         session.execute(update(Experiment).where(Experiment.id == id).values(columns))
         of_cells = update(SweepCell).where(SweepCell.fingerprint == fingerprint)
         session.execute(of_cells.values(fingerprint=columns["fingerprint"]))
-    for id, _, stored in session.execute(_select_outdated(SubmittedResult)).all():
+    for id, _, stored in session.execute(select_outdated(SubmittedResult)).all():
         spec = _read(id, stored)
         if isinstance(spec, TrainingSpec):
             own = SubmittedResult.id == id
@@ -45,16 +44,6 @@ def upgrade_specs(session: Session) -> None:
     known = select(Experiment.fingerprint).where(Experiment.problem.is_not(None))
     session.execute(delete(Entry).where(Entry.fingerprint.not_in(known)))
     entries.refresh_missing(session)
-
-
-def has_old_specs(session: Session) -> bool:
-    """Tell if there are stored specs of an older version."""
-    kinds: tuple[SpecTable, ...] = (Experiment, SubmittedResult)
-    return any(session.execute(_select_outdated(kind).limit(1)).first() is not None for kind in kinds)
-
-
-def _select_outdated(kind: SpecTable) -> Any:
-    return select(kind.id, kind.fingerprint, kind.spec).where(kind.spec_version < SPEC_VERSION)
 
 
 def _read(id: str, stored: dict[str, Any]) -> ExperimentSpec | None:

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from alembic.util import CommandError
 from filelock import FileLock, Timeout
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from service.artifacts import Artifacts
 from service.db import Database
 from service.keys import keyring
-from service.processes.migrate import migrate
+from service.processes.migrate import UnknownRevision, migrate
 from service.settings import Settings
 from service.urls import without_password
 
@@ -64,7 +63,7 @@ def prepare(settings: Settings) -> Database:
             time.sleep(1)
         except SQLAlchemyError as error:
             raise StartupError(f"the database cannot be migrated: {error}") from None
-        except CommandError as error:
+        except UnknownRevision as error:
             raise StartupError(f"the database is from a newer normbench and cannot be migrated: {error}") from None
 
 

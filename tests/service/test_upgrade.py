@@ -6,9 +6,10 @@ from normcore.spec.evolution import SPEC_VERSION
 from service.db import Database
 from service.experiments.tables import Experiment
 from service.leaderboards.submitted.tables import SubmittedResult
+from service.old_specs import has_old_specs
 from service.processes.migrate import migrate
 from service.sweeps.tables import SweepCell
-from service.upgrade import has_old_specs, upgrade_specs
+from service.upgrade import upgrade_specs
 from tests.service.sample_runs import submitted, submitted_result
 from tests.service.sweeps.sample_sweeps import posted, stored
 
