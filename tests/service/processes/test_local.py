@@ -46,11 +46,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def local(shared: Service) -> Service:
-    """The shared service, which runs and has no work."""
+def local(shared: Service) -> Iterator[Service]:
+    """The shared service, which runs and has no work. A training without an end would compute beside later tests."""
     shared.up()
+    yield shared
     shared.cancel_all()
-    return shared
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -167,16 +167,6 @@ def test_a_stand_by_replaces_a_killed_worker_and_gets_a_stand_by_itself(tmp_path
         assert [process for process in below if is_alive(process)] == []
 
 
-def test_there_is_no_stand_by_unless_the_settings_ask_for_it(
-    supervised: "Supervised", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
-    monkeypatch.setattr(StandBy, "fill", lambda self: pytest.fail("none was asked for"))
-    supervised.supervisor.start(1)
-    os.kill(supervised.next_worker(), signal.SIGKILL)
-    supervised.next_worker()
-
-
 def test_a_second_up_in_the_same_directory_names_the_first_and_ends(local: Service) -> None:
     first = local.up()
     second = local.start("up", "--port", "0")
@@ -216,14 +206,18 @@ def supervised(tmp_path: Path) -> Iterator[Supervised]:
     supervised.db.close()
 
 
-def test_workers_killed_at_work_are_replaced_without_a_pause(
+def test_workers_killed_at_work_are_replaced_without_a_pause_and_have_no_stand_by_unless_asked_for(
     supervised: Supervised, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stand_bys: list[StandBy] = []
     monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.0, NEVER))
+    monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(StandBy, "fill", lambda self: stand_bys.append(self))
     supervised.supervisor.start(1)
     for _ in range(2):
         os.kill(supervised.next_worker(), signal.SIGKILL)
     supervised.next_worker()
+    assert stand_bys == []
 
 
 def test_workers_are_started_again_after_no_process_could_be_started(
