@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from service.db import Database
@@ -18,6 +19,7 @@ from workers.tasks import Executor
 GAINS: dict[str, list[Any]] = {"norm.method": ["layer_norm"], "norm.gain_init": [0.1, 1.0]}
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_an_adaptive_sweep_is_trained_and_gets_seeds_while_its_order_is_open(
     db: Database, settings: Settings, tmp_path: Path
 ) -> None:
