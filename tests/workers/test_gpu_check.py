@@ -3,9 +3,11 @@ other.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -15,20 +17,32 @@ import torch
 from normcore.kernels import gpu_verdicts
 from normcore.kernels.gpu_verdicts import Verdict
 from normcore.spec.kernels import FUSED_PAIRS
+from tests.fork_servers import own_fork_server
 from tests.processes import until
 from tests.workers import gpu_trials
 from tests.workers.gpu_trials import DEAD, HANGS, RAISES, WRONG
+from workers.gpu_check import try_all
 
 CPU = torch.device("cpu")
 RIGHT = Verdict(None, 2.0)
 FIRST_TIME = "trying fused kernels on this kind of device, the first time; it takes some minutes"
 
 
+@pytest.fixture(scope="module")
+def cache_of_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folder in which all processes that this process forks find the verdicts."""
+    folder = tmp_path_factory.mktemp("gpu_check") / "cache"
+    with own_fork_server(XDG_CACHE_HOME=str(folder)):
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folder in which this process, too, finds the verdicts."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path
+def cache(cache_of_all: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder, empty. This process, too, finds the verdicts there."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_of_all))
+    shutil.rmtree(cache_of_all, ignore_errors=True)
+    cache_of_all.mkdir()
+    return cache_of_all
 
 
 def worker(cache: Path, trial: str, seconds: float = 60) -> "subprocess.Popen[str]":
@@ -51,13 +65,16 @@ def told(process: "subprocess.Popen[str]") -> tuple[list[str], str]:
     return err.splitlines(), out.strip()
 
 
-def test_a_trial_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(cache: Path) -> None:
-    lines, missing = told(worker(cache, "of_all_kinds", seconds=5))
+def test_a_trial_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    missing = try_all("cpu", gpu_trials.of_all_kinds, 5)
     broken = {DEAD, HANGS, RAISES}
     assert gpu_verdicts.verdicts(CPU) == {
         pair: Verdict("y is off", None) if pair == WRONG else RIGHT for pair in FUSED_PAIRS if pair not in broken
     }
-    assert lines == [
+    assert caplog.messages == [
         FIRST_TIME,
         "the trial of lstm with layer_norm broke, so it runs by the reference: its process ended with -11",
         "the trial of gru with none broke, so it runs by the reference: it did not end within 5 s",
@@ -69,24 +86,28 @@ def test_a_trial_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(
     assert missing == f"wrong or untried on this device: {failed}"
 
 
-def test_the_next_worker_repeats_only_trials_that_broke(cache: Path) -> None:
+def test_the_next_worker_repeats_only_trials_that_broke(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     for pair in FUSED_PAIRS:
         if pair != DEAD:
             with gpu_verdicts.alone(CPU):
                 gpu_verdicts.keep(CPU, pair, RIGHT)
-    lines, missing = told(worker(cache, "right"))
-    assert lines == [FIRST_TIME, "fused kernels on this device: 15 of 15 are right and faster than the reference"]
-    assert missing == "None"
-    lines, missing = told(worker(cache, "never"))
-    assert lines == ["fused kernels on this device: 15 of 15 are right and faster than the reference"]
-    assert missing == "None"
+    assert try_all("cpu", gpu_trials.right, 60) is None
+    summary = "fused kernels on this device: 15 of 15 are right and faster than the reference"
+    assert caplog.messages == [FIRST_TIME, summary]
+    caplog.clear()
+    assert try_all("cpu", gpu_trials.never, 60) is None
+    assert caplog.messages == [summary]
 
 
-def test_trials_end_after_three_in_a_row_that_broke(cache: Path) -> None:
-    lines, missing = told(worker(cache, "none_works"))
+def test_trials_end_after_three_in_a_row_that_broke(caplog: pytest.LogCaptureFixture) -> None:
+    missing = try_all("cpu", gpu_trials.none_works, 60)
     broke = "broke, so it runs by the reference: CalledProcessError: Command 'gcc' returned non-zero exit status 1."
     names = [f"{cell} with {method}" for cell, method in FUSED_PAIRS]
-    assert lines[1:-1] == [*(f"the trial of {name} {broke}" for name in names[:3]), "no more trials: 3 in a row broke"]
+    assert caplog.messages == [
+        *(f"the trial of {name} {broke}" for name in names[:3]),
+        "no more trials: 3 in a row broke",
+    ]
     assert gpu_verdicts.verdicts(CPU) == {}
     assert missing == f"wrong or untried on this device: {', '.join(names)}"
 

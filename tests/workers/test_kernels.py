@@ -4,11 +4,13 @@ import errno
 import logging
 import os
 import re
+import shutil
 import signal
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +21,7 @@ import pytest
 
 from normcore.kernels.cpu.build import CELLS
 from tests.compilers import command
+from tests.fork_servers import own_fork_server
 from tests.processes import Service, service, until
 from workers import fork_server, kernels
 from workers.kernels import find_missing_requirement, prepare
@@ -53,6 +56,27 @@ def fused(running: Service) -> Any:
     """Field ``fused`` of the one worker; None while there is no worker."""
     workers = running.get("/v1/workers")["items"]
     return [worker["fused"] for worker in workers]
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Lines that this process logged, without the time."""
+    return [f"{record.levelname} {record.name}: {record.getMessage()}" for record in caplog.records]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The only folder of commands, and the folder of caches, of processes that this process forks."""
+    folder = tmp_path_factory.mktemp("kernels") / "machine"
+    with own_fork_server(PATH=str(folder), XDG_CACHE_HOME=str(folder)):
+        yield folder
+
+
+@pytest.fixture
+def uncompiled(machine: Path) -> Path:
+    """The folder ``machine``, empty: no compiler is installed, and nothing is compiled."""
+    shutil.rmtree(machine, ignore_errors=True)
+    machine.mkdir()
+    return machine
 
 
 def objects(folder: Path) -> list[str]:
@@ -115,7 +139,7 @@ def test_a_compiler_that_hangs_keeps_no_worker_from_stopping_and_nothing_goes_on
     hangs = f"{'trap : TERM;' if stubborn else ''} echo $$ >> {tmp_path}/pids; while :; do sleep 1; done"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {hangs};; esac")) as running:
         worker = running.start("worker", "--device", "cpu")
-        compilers = hanging(tmp_path, running)
+        compilers = hanging(tmp_path, running.logs)
         began = time.monotonic()
         worker.terminate()
         assert worker.wait(20) == 0, running.logs()
@@ -129,16 +153,16 @@ def test_compilers_end_with_a_worker_that_is_killed(tmp_path: Path) -> None:
     hangs = f"echo $$ >> {tmp_path}/pids; while :; do sleep 1; done"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {hangs};; esac")) as running:
         worker = running.start("worker", "--device", "cpu")
-        compilers = hanging(tmp_path, running)
+        compilers = hanging(tmp_path, running.logs)
         worker.kill()
         until(lambda: not any(map(psutil.pid_exists, compilers)), 10, running.logs)
 
 
-def hanging(folder: Path, running: Service) -> list[int]:
+def hanging(folder: Path, explain: Callable[[], str]) -> list[int]:
     """The processes of the compilers once some have begun."""
     pids = folder / "pids"
     at_once = min(len(CELLS), os.cpu_count() or 1)
-    until(lambda: pids.exists() and len(pids.read_text().split()) >= at_once, 60, running.logs)
+    until(lambda: pids.exists() and len(pids.read_text().split()) >= at_once, 60, explain)
     return [int(pid) for pid in pids.read_text().split()]
 
 
@@ -221,40 +245,41 @@ def test_a_compiling_process_that_cannot_start_is_logged_and_ends_no_worker(
     assert "no fused kernels here" in caplog.text
 
 
-def test_a_compiling_process_that_is_killed_is_logged_and_ends_no_worker(tmp_path: Path) -> None:
-    waits = f"echo $$ >> {tmp_path}/pids; exec sleep 60"
-    with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac")) as running:
-        running.work()
-        compilers = [psutil.Process(pid) for pid in hanging(tmp_path, running)]
+def test_a_compiling_process_that_is_killed_is_logged_and_ends_no_worker(
+    uncompiled: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    compiler(uncompiled, f"{ASKED_ELSE} echo $$ >> {uncompiled}/pids; exec {shutil.which('sleep')} 60;; esac")
+    with ThreadPoolExecutor() as pool:
+        prepared = pool.submit(prepare, "cpu")
+        compilers = [psutil.Process(pid) for pid in hanging(uncompiled, lambda: caplog.text)]
         builder = compilers[0].parent()
         assert builder is not None
         builder.kill()
         try:
-            until(lambda: fused(running) == [False], 30, running.logs)
+            missing = prepared.result(30)
         finally:
             for process in compilers:
                 process.kill()
-        assert told(running)[1:] == [f"{MISSING} the process that compiles them ended with -9"]
-        assert "Traceback" not in running.logs()
+    assert missing == "the process that compiles them ended with -9"
+    assert lines(caplog) == [COMPILING, f"{MISSING} {missing}"]
 
 
 @pytest.mark.parametrize("what", ["compiler", "cache"])
-def test_an_unusable_compiler_or_cache_is_logged_in_one_plain_line(tmp_path: Path, what: str) -> None:
-    """The cache's name is too long to be used. A folder without permissions would not do: root could read it."""
-    path = compiler(tmp_path / "bin", "")
+def test_an_unusable_compiler_or_cache_is_logged_in_one_plain_line(
+    uncompiled: Path, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    """A file stands in the place of the cache. A folder without permissions would not do: root could write it."""
+    compiler(uncompiled, "")
     if what == "compiler":
-        (tmp_path / "bin" / "g++").chmod(0o644)
-        path = str(tmp_path / "bin")
-    with bare(tmp_path, path) as running:
-        if what == "cache":
-            running.environment["XDG_CACHE_HOME"] = str(tmp_path / ("x" * 300))
-        running.work()
-        until(lambda: fused(running) == [False], 30, running.logs)
-        line = told(running)[-1]
-        why = {"compiler": "g++ cannot be started: Permission denied", "cache": "cannot be written: [Errno 36]"}[what]
-        assert line.startswith(MISSING)
-        assert why in line
-        assert "Traceback" not in running.logs()
+        (uncompiled / "g++").chmod(0o644)
+    else:
+        (uncompiled / "normbench").touch()
+    missing = str(prepare("cpu"))
+    why = {"compiler": "g++ cannot be started: Permission denied", "cache": "cannot be written: [Errno 20]"}[what]
+    assert why in missing
+    assert lines(caplog) == [f"{MISSING} {missing}"]
+    assert "\n" not in missing
 
 
 def test_a_worker_on_a_gpu_needs_pythons_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
