@@ -56,12 +56,14 @@ def imported(path: Path) -> Iterator[str]:
 
 CLIENT = "import normbench, normbench.cli, normbench.__main__"
 WORKER = "import workers.app"
+START = "import service.processes.local, service.processes.serve"
 WITHOUT_TORCH = [
     CLIENT,
     "import normcore.spec, normcore.events, normcore.data.registry, normcore.variables",
     "from normcore.published import papers; assert papers()",
     WORKER,
-    "import service.processes.local, service.processes.scheduler, service.processes.serve",
+    START,
+    "import service.processes.supervisor, service.processes.scheduler",
     "import service.app",
     "from service.app import create_app; from service.settings import Settings;"
     " create_app(Settings(data_dir={folder!r}), require_keys=False).openapi()",
@@ -113,6 +115,11 @@ def test_workers_import_no_web_framework_and_no_code_of_migrations(loaded: dict[
     """They take almost a second of each start of a worker."""
     assert not loaded[WORKER] & {"fastapi", "starlette", "uvicorn"}
     assert not loaded[WORKER] & {"alembic", "service.processes.migrations", "service.upgrade"}
+
+
+def test_the_service_checks_that_it_can_start_before_it_imports_its_application(loaded: dict[str, set[str]]) -> None:
+    """The application takes a second."""
+    assert not loaded[START] & {"fastapi", "service.app", "service.processes.scheduler", "service.processes.supervisor"}
 
 
 def test_the_parser_sees_every_kind_of_import(tmp_path: Path) -> None:

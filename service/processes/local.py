@@ -1,10 +1,11 @@
-"""``normbench up``: API, scheduler and workers on one machine, without PostgreSQL or a broker."""
+"""``normbench up``: API, scheduler and workers on one machine, without PostgreSQL or a broker. It imports them last,
+which takes a second: if it cannot start, it says so before.
+"""
 
 from collections.abc import Callable
 
 from service.processes.serve import make_server, run_until_told
 from service.processes.startup import StartupError, exit_on_signals, keys_needed, listen, port_of, prepare, sole_use
-from service.processes.supervisor import Supervisor
 from service.settings import Settings
 
 
@@ -27,6 +28,8 @@ def up(
         db = prepare(settings)
         require_keys = keys_needed(db, host)
         listening = listen(host, port)
+        from service.processes.supervisor import Supervisor
+
         server = make_server(settings, require_keys=require_keys)
         ready(port_of(listening))
         supervisor = Supervisor(db, settings, device, cannot_work=lambda: setattr(server, "should_exit", True))
