@@ -22,6 +22,7 @@ from tests.service.live import live_api
 ENDED = {"succeeded", "failed", "cancelled"}
 READY_SECONDS = 60.0
 BUSY = 3  # waiting times are multiplied by this, for busy machines
+PAUSE_SECONDS = 0.1  # between two questions, which cost the API and the test a few milliseconds each
 
 
 class Service:
@@ -196,7 +197,7 @@ def until(holds: Callable[[], Any], seconds: float, explain: Callable[[], str]) 
         if found:
             return found
         assert time.monotonic() < deadline, f"not in {BUSY} times {seconds:g} s\n{explain()}"
-        time.sleep(0.05)
+        time.sleep(PAUSE_SECONDS)
 
 
 @contextmanager

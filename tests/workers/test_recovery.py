@@ -41,14 +41,18 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def cluster(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """API, scheduler and worker (started last), each a process. A test that ends the worker starts another."""
+    """Scheduler and worker (started last) as processes, the API in the test's. A test that ends the worker starts
+    another.
+    """
     with (
         postgres_database(postgres_url) as database_url,
         service(
             tmp_path_factory.mktemp("cluster"), database_url=database_url, broker_url=redis_url, **IMPATIENT
         ) as running,
     ):
-        running.cluster()
+        running.serve()
+        running.start("scheduler")
+        running.start("worker", "--device", "cpu")
         yield running
 
 
