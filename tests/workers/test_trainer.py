@@ -21,6 +21,7 @@ from normcore.spec import resolve
 from service.artifacts import Artifacts
 from service.experiments.analysis_model import OF_OLDER_CODE, Model
 from tests.service.sample_runs import written
+from tests.warm_python import WarmPython, warm_python
 from workers import fork_server
 from workers.messages import Failed, Job, Message, Progress, RunFinished, RunStarted, Saved, Stopped, Stored, Troubled
 from workers.trainer import Trainer
@@ -363,15 +364,21 @@ def test_a_training_process_can_be_killed_at_any_moment_of_its_end(tmp_path: Pat
             trainer.kill()
 
 
+@pytest.fixture(scope="module")
+def like_a_fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """A process that has imported what the fork server imports."""
+    with warm_python(fork_server.WARM, os.environ, tmp_path_factory.mktemp("warm")) as python:
+        yield python
+
+
 @pytest.mark.parametrize("optimizer", ["rmsprop", "adam", "toronto_adam"])
-def test_a_forked_process_has_its_code_loaded_and_not_torchs_compiler(optimizer: str) -> None:
+def test_a_forked_process_has_its_code_loaded_and_not_torchs_compiler(
+    like_a_fork_server: WarmPython, tmp_path: Path, optimizer: str
+) -> None:
     """Each process imports the code that the fork server did not import. No process makes the slow imports."""
     training = {"max_steps": 2, "optimizer": {"name": optimizer}}
     code = f"""
 import json, sys
-from importlib import import_module
-for name in {fork_server.WARM}:
-    import_module(name)
 before = set(sys.modules)
 from pathlib import Path
 from normcore.run import run
@@ -384,12 +391,8 @@ for event in run(spec, 0, **options):
 list(run(spec, 0, **options, checkpoint=checkpoint))
 print(json.dumps([[*before], [*sys.modules]]))
 """
-    before, after = (set(names) for names in json.loads(output_of(code)))
+    before, after = (set(names) for names in json.loads(like_a_fork_server.run(tmp_path, "-c", code)))
     slow = {name for name in after - before if name.partition(".")[0] in ("torch", "scipy", "sklearn", "service")}
     assert len(slow) < 5, sorted(slow)
     assert not {name for name in after - before if name.startswith("normcore.")}
     assert not {"torch._dynamo", "torch._inductor", "sympy"} & after
-
-
-def output_of(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
