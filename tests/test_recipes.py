@@ -173,7 +173,7 @@ def test_the_method_keeps_the_contract_in_every_cell(found_by_name: FoundByName)
     assert len(found_by_name.of(METHOD, CONTRACT)) == len(of_rms_norm) > 50
 
 
-def test_the_method_computes_its_equation(tree: Path) -> None:
+def test_the_method_computes_its_equation(training: WarmPython, tree: Path) -> None:
     code = """
 import json, torch
 from normcore.norms import build
@@ -184,7 +184,7 @@ method = build(ScaleNorm())
 print(json.dumps([method.norm(2, "input").double()(a, 0).tolist(), method.layer((2,)).double()(a).tolist()]))
 """
     expected = [pytest.approx([3 / 12.5**0.5, 4 / 12.5**0.5], rel=1e-6)]
-    assert json.loads(run(tree, "-c", code)) == [expected, expected]
+    assert json.loads(training.run(tree, "-c", code)) == [expected, expected]
 
 
 def test_the_method_trains_in_layers_too(training: WarmPython, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ with TestClient(create_app(settings, require_keys=False)) as client:
     board = client.get("/v1/leaderboards/resampled_digits", params={{"profile": "smoke"}}).json()
 print(json.dumps([listed, board]))
 """
-    listed, board = json.loads(run(tree, "-c", code))
+    listed, board = json.loads(training.run(tree, "-c", code))
     assert listed["title"] == "Resampled digits"
     assert {"none", "layer_norm", "scale_norm"} < set(listed["methods"])
     assert set(listed["models"]) == {*CELLS, "mgu"}
@@ -261,13 +261,13 @@ from tests.normcore.tasks.test_pixel_sequences import population
 (plain,), (back,) = population(SequentialDigits()), population(ReversedDigits())
 print(back.equal(plain.flip(0)) and not back.equal(plain))
 """
-    assert run(tree, "-c", code) == "True\n"
+    assert training.run(tree, "-c", code) == "True\n"
     spec = {"task": {"name": "reversed_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}}
     result = events(training, tmp_path, spec)[-1]["result"]
     assert result["value"] > 1.5 * result["no_skill"]
 
 
-def test_the_cost_of_the_cell_is_that_of_its_parameters(tree: Path) -> None:
+def test_the_cost_of_the_cell_is_that_of_its_parameters(training: WarmPython, tree: Path) -> None:
     code = """
 import json
 from normcore import cells, norms
@@ -278,7 +278,7 @@ options = MGU(hidden_size=5)
 cell = cells.build(options, 3, norms.build(NoNorm()))
 print(json.dumps([options.cost(3, 7).parameters, sum(p.numel() for p in cell.parameters())]))
 """
-    known, counted = json.loads(run(tree, "-c", code))
+    known, counted = json.loads(training.run(tree, "-c", code))
     assert known == counted == 2 * 5 * (3 + 5) + 3 * 5
 
 

@@ -120,7 +120,8 @@ def test_the_service_of_the_demo_stays_until_ctrl_c_in_a_terminal(tmp_path: Path
     port = free_port()
     script = (
         "from normbench.cli import app, demo\n"
-        f"demo.PROFILE, demo.SEEDS = 'smoke', [0]\napp(['demo', '--port', '{port}'])\n"
+        "demo.PROFILE, demo.SEEDS, demo.METHODS = 'smoke', [0], ('none', 'layer_norm')\n"
+        f"app(['demo', '--port', '{port}'])\n"
     )
     ours, its = os.openpty()
     process = subprocess.Popen(
