@@ -92,7 +92,7 @@ class Unrolled:
     """Cell with a spy, after some steps."""
 
     def __init__(self, make: Make, kind: type[RecurrentModel], norm: Spy, added_bias: float = 0.0) -> None:
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         self.cell = make(kind.model_validate({"cell": CELLS.tag_of(kind), "hidden_size": HIDDEN}), INPUTS, norm)
         with torch.no_grad():
             for bias in self.biases.values():

@@ -89,7 +89,7 @@ def computations() -> Iterator[Any]:
 
 def network(cell: str, norm: dict[str, Any], dtype: torch.dtype = torch.float64) -> Recurrent:
     """Build a network with random parameters."""
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     network = recurrent(cell, INPUTS, HIDDEN, norm=norm)
     with torch.no_grad():
         for parameter in network.parameters():

@@ -74,7 +74,7 @@ TINIEST = 1e-25
 
 def cell_of(cell: str, method: str, options: dict[str, Any], inputs: int, hidden: int, seed: int = 0) -> Any:
     """Build a cell in float64 with random parameters, gains and shifts."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     options = {"population": "running", **options} if method == "recurrent_batch_norm" else dict(options)
     of_cell = {"cell_bias": options.pop("cell_bias")} if "cell_bias" in options else {}
     built: Any = network(cell, inputs, hidden, norm={"method": method, **options}, **of_cell).double().cells[0]
@@ -86,7 +86,7 @@ def cell_of(cell: str, method: str, options: dict[str, Any], inputs: int, hidden
 
 def drawn(cell: Any, steps: int, batch: int, seed: int = 1) -> tuple[Tensor, Any]:
     """Draw random inputs and a random first state."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     start = cell.initial_state(batch)
     x = torch.randn(steps, batch, cell.weight_ih.shape[1]).to(cell.weight_ih)
     return x, type(start)(*[part.detach() + 0.1 * torch.randn(part.shape) for part in start])
@@ -99,7 +99,7 @@ def everything(unroll: Any, cell: Any, x: Tensor, start: Any, mask: Tensor | Non
     for parameter in cell.parameters():
         parameter.grad = None
     done = unroll(cell, x, start, 0, mask)
-    torch.manual_seed(2)
+    torch.default_generator.manual_seed(2)
     loss = (done.y * torch.randn(done.y.shape)).sum()
     for part in done.end:
         loss = loss + (part * torch.randn(part.shape)).sum()

@@ -333,7 +333,7 @@ class Twin:
         norm = METHODS[method].model_validate({"method": method, **METHODS[method].defaults(type(options))})
         found: list[dict[str, Any]] = []
         for kernel, unroll in (("fused", self.unroll), ("reference", recurrent.unroll)):
-            torch.manual_seed(0)
+            torch.default_generator.manual_seed(0)
             network = Recurrent(options, 3, norm, kernel, unroll).double()
             x = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
             y, end = network(x, torch.tensor([3, 0, 1, 2]))

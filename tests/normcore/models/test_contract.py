@@ -55,7 +55,7 @@ def at(method: str, place: Place, model: Model) -> Method | None:
 
 
 def made(model: Model, norm: Method) -> nn.Module:
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     build = Build(model, norm, "reference", torch.device("cpu"), torch.float32)
     cell = getattr(model, "cell", None)
     if cell is not None:

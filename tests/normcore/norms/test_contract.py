@@ -44,7 +44,7 @@ def needs_batch(method: str, cell: str) -> bool:
 
 
 def network(method: str, cell: str, bidirectional: bool = False, seed: int = 0) -> Recurrent:
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     norm = {**METHODS[method].defaults(CELLS[cell]), "method": method}
     return recurrent(cell, INPUTS, HIDDEN, LAYERS, bidirectional, norm=norm)
 
@@ -278,7 +278,7 @@ def test_batch_of_one_trains_or_is_refused_with_the_reason(method: str, cell: st
 @pytest.mark.parametrize("site", ["input", "recurrent", "sum", "cell"])
 @pytest.mark.parametrize("method", [m for m in OF_CELLS if not options_of(m).whole_sequences])
 def test_many_steps_at_once_equal_single_steps(method: str, site: Place) -> None:
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
     norm = build(options_of(method, **options)).norm(HIDDEN, site).double()
     a = torch.randn(STEPS, BATCH, HIDDEN, dtype=torch.float64)
@@ -298,7 +298,7 @@ HALF_AN_ULP = 2**-8  # of bfloat16, relative
 def test_bfloat16_statistics_are_exact_up_to_rounding_to_bfloat16(method: str, site: Place) -> None:
     """A mean of 20 would have an error of 0.06 if it were computed in bfloat16."""
     options = {"sites": (site,)} if "sites" in METHODS[method].model_fields else {}
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     norm = build(options_of(method, **options)).norm(64, site)
     with torch.no_grad():
         for parameter in norm.parameters():
@@ -310,7 +310,7 @@ def test_bfloat16_statistics_are_exact_up_to_rounding_to_bfloat16(method: str, s
 
 def layer(method: str, shape: tuple[int, ...]) -> nn.Module:
     """Build a layer's norm with random parameters and with population statistics."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     options = {"groups": 3} if method == "group_norm" else {}
     norm = build(options_of(method, **options)).layer(shape).double()
     with torch.no_grad():

@@ -37,7 +37,7 @@ class Stands:
     """Module of a norm at one place, called with the arguments of that place."""
 
     def __init__(self, norm: Normalization, place: Place, shape: tuple[int, ...] = ()) -> None:
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         self.place, self.shape = place, shape
         self.blocks = (1,) if place == "cell" else (2, 1)
         if place == "attention":
@@ -90,7 +90,7 @@ def standing(norm: Normalization, kind: type[Method], place: Place) -> list[Stan
 
 def parametrized(norm: Normalization, options: Method) -> list[Tensor]:
     """Parameters of a layer, before and after an initialization from data."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     layer = nn.Linear(4, HIDDEN)
     norm.parametrize(layer, "weight")
     before = [parameter.detach().clone() for parameter in layer.parameters()]

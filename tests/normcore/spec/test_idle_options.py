@@ -77,7 +77,7 @@ def test_an_idle_option_changes_nothing(task: str, method: str, option: str) -> 
 
 def steps(cell: str, options: dict[str, Any]) -> Tensor:
     """Compute the outputs of a cell with layer norm for a sequence."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     model = CELLS.validate({"cell": cell, "hidden_size": 5})
     norm = LayerNorm.model_validate({**LayerNorm.defaults(CELLS[cell]), **options})
     built: Any = cells.build(model, 3, norms.build(norm))
@@ -119,7 +119,7 @@ def test_option_of_a_cell_that_is_not_idle_changes_the_outputs(
 
 def traced(cell: str, method: str, options: dict[str, Any]) -> list[Tensor]:
     """Compute the outputs of a cell in training and in evaluation, beside the sizes of its parameters."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     options = {"method": method, **METHODS[method].defaults(CELLS[cell]), **options}
     norm = norms.build(METHODS.validate(options))
     built: Any = cells.build(CELLS.validate({"cell": cell, "hidden_size": 5}), 3, norm)
@@ -136,7 +136,7 @@ def traced(cell: str, method: str, options: dict[str, Any]) -> list[Tensor]:
 
 def in_layer(task: str, method: str, options: dict[str, Any]) -> list[Tensor]:
     """Compute the outputs of a layer's norm in training and in evaluation, beside the sizes of its parameters."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     written = METHODS.validate({"method": method, **METHODS[method].defaults(type(model_of(task))), **options})
     norm, shape = norms.build(written), (32,) if task == "feedforward" else (32, 2, 3)
     layer = nn.Linear(3, 32)
