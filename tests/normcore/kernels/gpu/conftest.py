@@ -7,8 +7,8 @@ It replaces the functions of ``triton.language`` again at each call of a device 
 indices twice for an assertion that it then drops. That takes half of its time. Here it replaces the functions once a
 launch for each module that calls them, and computes sums once.
 
-Most of the rest of its time goes to the types of blocks, and to broadcasts of blocks that have the same shape already.
-Here it makes each type once, and broadcasts only blocks of different shapes.
+Most of the rest of its time goes to the types of blocks and of their numbers, and to broadcasts of blocks that have the
+same shape already. Here it makes each type once, and broadcasts only blocks of different shapes.
 """
 
 import dataclasses
@@ -66,13 +66,20 @@ if find_spec("triton") is not None:
     @pytest.fixture(autouse=True)
     def types_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
         made: dict[tuple[str, tuple[int, ...]], Any] = {}
-        broadcast = TritonSemantic.broadcast_impl_value
+        of_numbers: dict[str, Any] = {}
+        broadcast, numpy_type = TritonSemantic.broadcast_impl_value, interpreter._get_np_dtype
 
         def block_of(element: Any, shape: tuple[int, ...]) -> Any:
-            key = element.name, tuple(shape)
+            key = element.name, tuple(shape.values if isinstance(shape, tl.tuple) else shape)
             if key not in made:
                 made[key] = tl.block_type(element, shape)
             return made[key]
+
+        def in_numpy(type: Any) -> Any:
+            name = type.scalar.name
+            if name not in of_numbers:
+                of_numbers[name] = numpy_type(type)
+            return of_numbers[name]
 
         @cache
         def sizes(shape: tuple[int, ...]) -> tuple[Any, Any]:
@@ -80,13 +87,14 @@ if find_spec("triton") is not None:
 
         def begin(self: Any, handle: Any, type: Any) -> None:
             self.handle, self.type, self.dtype = handle, type, type.scalar
-            self.shape, self.numel = sizes(type.shape if type.is_block() else ())
+            self.shape, self.numel = sizes(tuple(type.shape.values) if type.is_block() else ())
 
         def of_different_shapes(self: Any, a: Any, b: Any) -> Any:
-            if a.type.is_block() and b.type.is_block() and a.type.shape == b.type.shape:
+            if a.type.is_block() and b.type.is_block() and a.type.shape.values == b.type.shape.values:
                 return a, b
             return broadcast(self, a, b)
 
+        monkeypatch.setattr(interpreter, "_get_np_dtype", in_numpy)
         monkeypatch.setattr(tl.block_type, "with_element_ty", lambda self, element: block_of(element, self.shape))
         monkeypatch.setattr(interpreter.InterpreterBuilder, "get_block_ty", lambda _, *of: block_of(*of))
         monkeypatch.setattr(tl.tensor, "__init__", begin)
