@@ -72,7 +72,6 @@ MODULES = (
     "normcore/test_run.py",
     "normcore/test_ten_checks.py",
     "normcore/test_trained_model.py",
-    "normcore/training/test_draws.py",
     "normcore/training/test_every_task.py",
     "normcore/training/test_loop.py",
     "normcore/training/test_resuming.py",
