@@ -120,7 +120,8 @@ trained = {}
 for tag, method in METHODS.items():
     if method.fits(CELLS["mgu"]):
         task, model = {"name": "permuted_digits", "profile": "smoke"}, {"cell": "mgu"}
-        spec = resolve({"task": task, "model": model, "norm": {"method": tag}})
+        steps = {"max_steps": 20, "eval_every": 5}
+        spec = resolve({"task": task, "model": model, "norm": {"method": tag}, "training": steps})
         *events, finished = train(spec, seed=0)
         losses = [event.values["train.loss"] for event in events if hasattr(event, "values")]
         trained[tag] = [finished.outcome, finished.result.values["accuracy"], losses]
