@@ -7,6 +7,7 @@ import pytest
 
 from normcore.events import Finished, Measured, Stepped
 from normcore.spec import TrainingSpec
+from normcore.tasks import handwriting
 from normcore.training.checkpoint import unpack
 from normcore.training.loop import train
 from tests.normcore.training_specs import training_spec
@@ -84,7 +85,10 @@ def test_run_resumes_bit_for_bit(run: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("data_are_read_once")
 @pytest.mark.parametrize("method", ["layer_norm", "recurrent_batch_norm"])
 @pytest.mark.parametrize("task", PAPERS)
-def test_run_of_a_benchmark_of_the_papers_resumes_from_its_middle(task: str, method: str, datasets_dir: Path) -> None:
+def test_run_of_a_benchmark_of_the_papers_resumes_from_its_middle(
+    task: str, method: str, datasets_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handwriting, "POINTS_OF_CHARACTER", 2)  # all points of a sample take a second
     spec = spec_of({"task": task, "norm": {"method": method}, "training": {"max_steps": 4, "eval_every": 4}})
     evaluated = task != "skip_thoughts"  # its evaluation takes hundreds of regressions
     whole, checkpoints = told(spec, keep=True, datasets_dir=datasets_dir, evaluated=evaluated)
