@@ -56,11 +56,3 @@ def test_targets_on_all_pages_are_large_enough_to_press(
     expect(page.get_by_role("heading", level=1)).to_contain_text("Seed 0")
     open_all(page)
     assert page.evaluate(TOO_SMALL, least) == []
-
-
-def test_targets_of_the_api_description_are_large_enough_to_press(empty_site: Site, new_page: NewPage) -> None:
-    page = new_page(empty_site, size=PHONE)
-    page.goto("/docs")
-    page.locator(".opblock-summary-control").first.click()
-    expect(page.get_by_role("button", name="Execute")).to_be_visible()
-    assert page.evaluate(TOO_SMALL, 44) == []
