@@ -63,7 +63,7 @@ def _upgrade_specs(db: Database) -> None:
 def _move(db: Database, revision: str) -> None:
     from alembic.util import CommandError
 
-    from service.processes.migrations import move
+    from service.processes.run_migrations import move
 
     try:
         move(db, revision)
