@@ -20,6 +20,7 @@ from service.app import create_app
 from service.db import Database
 from service.processes.migrate import migrate
 from service.settings import Settings
+from tests import dialects
 from tests.compilers import quick_compiler
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 from tests.slow import is_slow, is_slow_module, start_early
@@ -31,6 +32,8 @@ httpx._config.DEFAULT_TIMEOUT_CONFIG.read = 60.0  # a busy machine takes longer 
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # machines are shared; benchmarks measure speed
 hypothesis.settings.load_profile("untimed")
+
+dialects.register()
 
 
 def pytest_configure() -> None:
