@@ -3,6 +3,7 @@
 A test that asks for ``database_url``, or for anything made from it, runs once on SQLite and once on PostgreSQL.
 """
 
+import gc
 import os
 import shutil
 import signal
@@ -36,6 +37,9 @@ hypothesis.settings.load_profile("untimed")
 dialects.register()
 
 
+gc.disable()  # until everything is collected: each search through a million objects that stay takes half a second
+
+
 def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of a shell; tests send Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -52,6 +56,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: start_early(item.path))  # the sort is stable: tests of a module stay together
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
