@@ -59,9 +59,13 @@ class Service:
 
     def up(self) -> subprocess.Popen[bytes]:
         """Start ``normbench up`` unless it runs, and wait until it is ready."""
-        if self._up is None or self._up.poll() is not None:
-            self._up = self.start("up", "--port", str(self.port))
+        up = self.start_up() if self._up is None or self._up.poll() is not None else self._up
         self.wait_ready()
+        return up
+
+    def start_up(self) -> subprocess.Popen[bytes]:
+        """Start ``normbench up``, although the one before it may not have ended yet."""
+        self._up = self.start("up", "--port", str(self.port))
         return self._up
 
     def serve(self) -> None:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from normbench.cli.command import NOTE, note
 from normbench.client import Client
 from normbench.errors import NormbenchError, Unauthorized
 
@@ -37,13 +38,18 @@ class Service:
             )
 
     def ready(self) -> str:
-        """Wait until the service answers and has a worker; return its URL.
+        """Wait until the service answers and has a worker; return its URL. Meanwhile print the service's notes.
 
         Raises:
             NormbenchError: the service has ended, or is not ready in time; the message has the end of its log.
         """
         deadline = time.monotonic() + READY_SECONDS
+        noted = 0
         while time.monotonic() < deadline:
+            notes = self._notes()
+            for text in notes[noted:]:
+                note(text)
+            noted = len(notes)
             if self.process.poll() is not None:
                 raise NormbenchError(self._quote_output(f"the service ended with status {self.process.returncode}"))
             url = self._address()
@@ -64,6 +70,11 @@ class Service:
             if "url" in told:
                 return str(told["url"])
         return None
+
+    def _notes(self) -> list[str]:
+        """Notes that the process has printed, as far as their lines have ended."""
+        lines = self._read_output().splitlines(keepends=True)
+        return [line.removeprefix(NOTE).rstrip("\n") for line in lines if line.startswith(NOTE) and line.endswith("\n")]
 
     def _read_output(self) -> str:
         with self.log.open("rb") as log:

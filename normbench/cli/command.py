@@ -20,6 +20,7 @@ PATIENCE = 2.0  # seconds that a command tries to reach the service
 STANDARD_INPUT = Path("/dev/stdin")
 PIPE_WIDTH = 100_000  # characters in a line for another program, so that no line is broken
 FAILED, MISUSED, DIVERGED, DIFFERS, INTERRUPTED = 1, 2, 2, 3, 130  # exit statuses
+NOTE = "note: "  # begins a note on standard error
 NEEDED = {"server": ("fastapi", "sqlalchemy", "uvicorn"), "worker": ("sklearn", "sqlalchemy", "torch")}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -160,4 +161,4 @@ def require(*extras: Literal["server", "worker"]) -> None:
 
 def note(text: str) -> None:
     """Print a note to standard error."""
-    typer.echo(f"note: {text}", err=True)
+    typer.echo(f"{NOTE}{text}", err=True)

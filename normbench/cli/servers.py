@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from normbench.cli.background import Service
-from normbench.cli.command import Json, require, say
+from normbench.cli.command import Json, note, require, say
 from normbench.cli.operators import service_settings, writable
 from normcore.variables import DEFAULT_PORT, WrongVariable, default_port
 
@@ -85,7 +85,7 @@ def up(
             )
             say(as_json, {"url": url}, told)
 
-        run_up(settings, host, port, workers, device, ready)
+        run_up(settings, host, port, workers, device, ready, note)
 
 
 def _detach(options: list[str], as_json: bool) -> None:

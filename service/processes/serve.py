@@ -4,6 +4,7 @@ import gc
 import signal
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
@@ -32,7 +33,12 @@ def serve(settings: Settings, host: str, port: int, ready: Callable[[int], None]
     run_until_told(server, listening)
 
 
-def make_server(settings: Settings, *, require_keys: bool) -> uvicorn.Server:
+def make_server(settings: Settings, *, require_keys: bool, told: Callable[[], None] = lambda: None) -> uvicorn.Server:
+    """Make the server of the application.
+
+    Args:
+        told: called when a signal tells the server to stop, before it waits for open answers.
+    """
     from service.app import create_app
     from service.connections import BoundedProtocol
 
@@ -43,7 +49,17 @@ def make_server(settings: Settings, *, require_keys: bool) -> uvicorn.Server:
         access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return uvicorn.Server(config)
+    return _Server(config, told)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, told: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._told = told
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._told()
+        super().handle_exit(sig, frame)
 
 
 def run_until_told(server: uvicorn.Server, listening: socket.socket) -> None:

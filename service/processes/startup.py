@@ -2,18 +2,15 @@
 
 import ipaddress
 import logging
-import os
 import resource
 import signal
 import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from service.artifacts import Artifacts
@@ -38,7 +35,7 @@ def prepare(settings: Settings) -> Database:
     Raises:
         StartupError: a directory is read-only or full, or the database does not answer.
     """
-    _check_data_dir(settings.data_dir)
+    check_data_dir(settings.data_dir)
     try:
         Artifacts(settings.artifacts_url).check_writable()
     except Exception as error:  # every file system has errors of its own
@@ -73,30 +70,12 @@ def exit_on_signals() -> None:
         signal.signal(number, lambda *_: sys.exit(0))
 
 
-@contextmanager
-def sole_use(data_dir: Path) -> Iterator[None]:
-    """Lock the data directory for one ``normbench up``. The kernel releases the lock when the process ends.
+def check_data_dir(data_dir: Path) -> None:
+    """Check that the data directory can be written to; make it if it is missing.
 
     Raises:
-        StartupError: another process holds the lock (the message names it), or the directory cannot be written to.
+        StartupError: it cannot be made, or has no room for a file.
     """
-    _check_data_dir(data_dir)
-    holder = data_dir / "up.pid"
-    lock = FileLock(data_dir / "up.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        process = f" (process {holder.read_text().strip()})" if holder.exists() else ""
-        raise StartupError(
-            f"`normbench up` runs in {data_dir} already{process};"
-            " use that one, or set NORMBENCH_DATA_DIR to another directory"
-        ) from None
-    with lock:
-        holder.write_text(f"{os.getpid()}\n")
-        yield
-
-
-def _check_data_dir(data_dir: Path) -> None:
     try:
         _check_writable(data_dir)
     except OSError as error:

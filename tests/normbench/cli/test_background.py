@@ -12,6 +12,7 @@ import httpx
 import psutil
 import pytest
 
+from service.processes.sole_use import sole_use
 from tests.normbench.cli.commands import SECONDS, command_process
 from tests.processes import until
 from tests.servers import free_port
@@ -76,6 +77,19 @@ def test_a_service_that_cannot_start_ends_the_command_with_its_log(variables: di
     assert complaint.startswith(f"normbench: the service ended with status 2; {log} says:\n")
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in complaint
     assert "Traceback" not in complaint
+
+
+def test_a_wait_for_a_service_that_is_ending_is_told(variables: dict[str, str]) -> None:
+    data_dir = Path(variables["NORMBENCH_DATA_DIR"])
+    with sole_use(data_dir, print) as begin_to_end:
+        begin_to_end()
+        process = command_process(variables, "up", "--detach", "--port", str(free_port()))
+        assert process.stderr is not None
+        told = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    assert told == f"note: waiting for the `normbench up` (process {os.getpid()}) in {data_dir}, which is ending\n"
+    assert process.returncode == 130
 
 
 def test_a_worker_that_cannot_train_on_its_device_ends_the_command_with_its_log(variables: dict[str, str]) -> None:

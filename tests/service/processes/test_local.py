@@ -107,9 +107,10 @@ def test_up_that_is_told_to_stop_gives_its_run_back_and_leaves_no_process(
     below = psutil.Process(up.pid).children(recursive=True)
     assert len(below) >= 3, "a worker, its fork server, a training process"
     up.send_signal(number)
+    following = local.start_up()  # without waiting: it waits itself
     assert up.wait(60) == 0, local.logs()
     assert [process for process in below if is_alive(process)] == []
-    local.up()
+    assert local.up() == following, local.logs()
     run = local.wait_for(training, lambda run: run["state"] == "running" and run["resumed_from_step"])
     assert [entry["lost"] for entry in run["history"]] == [False]
 
