@@ -17,6 +17,7 @@ from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.method import Method
 from tests.normcore.networks import recurrent, taking_in
+from tests.normcore.norms.lines_to_write import in_float32_as_in_float64
 
 STEPS, BATCH, INPUTS, HIDDEN, LAYERS = 6, 5, 3, 4, 2
 
@@ -303,9 +304,13 @@ def test_bfloat16_statistics_are_exact_up_to_rounding_to_bfloat16(method: str, s
     with torch.no_grad():
         for parameter in norm.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
-    a = (20 + torch.randn(3, 16, 64)).bfloat16()
-    exact = copy.deepcopy(norm).double()(a.double(), 0)
-    torch.testing.assert_close(norm(a, 0).double(), exact, rtol=HALF_AN_ULP, atol=1e-4)
+    hold_bfloat16_against_float64(norm, (20 + torch.randn(3, 16, 64)).bfloat16(), 0)
+
+
+def hold_bfloat16_against_float64(norm: nn.Module, a: Tensor, *step: int) -> None:
+    exact = copy.deepcopy(norm).double()(a.double(), *step)
+    told = f"{norm} is not as in float64; {in_float32_as_in_float64(norm)}"
+    torch.testing.assert_close(norm(a, *step).double(), exact, rtol=HALF_AN_ULP, atol=1e-4, msg=told)
 
 
 def layer(method: str, shape: tuple[int, ...]) -> nn.Module:
@@ -381,5 +386,4 @@ def test_bfloat16_statistics_of_a_layer_are_exact_up_to_rounding_to_bfloat16(
 ) -> None:
     norm = layer(method, shape)
     a = (20 + torch.randn(16, *shape, generator=torch.Generator().manual_seed(0))).bfloat16()
-    exact = copy.deepcopy(norm).train()(a.double())
-    torch.testing.assert_close(norm.float().train()(a).double(), exact, rtol=HALF_AN_ULP, atol=1e-4)
+    hold_bfloat16_against_float64(norm.float().train(), a)

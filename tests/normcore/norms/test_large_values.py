@@ -17,6 +17,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.query_key_norm import QueryKeyNorm
 from tests.normcore.networks import recurrent, taking_in
+from tests.normcore.norms.lines_to_write import in_float32_as_in_float64
 from tests.normcore.norms.test_contract import LAYERS_OF, OF_CELLS, PAIRS, layer, options_of
 
 DIVIDING = [name for name in METHODS.ours if name not in ("none", "weight_norm", "dynamic_tanh", "query_key_norm")]
@@ -74,7 +75,8 @@ def hold_against_float64(norm: nn.Module, a: Tensor, exactly: float = 1e-5) -> N
         if right.numel() == 1:  # one number sums over all values, whose terms cancel
             size *= a.numel() ** 0.5
         near = exactly * size + subnormal
-        torch.testing.assert_close(found[name].double(), right, rtol=0, atol=near, msg=f"{name} of {norm}")
+        told = f"{name} of {norm} is not as in float64; {in_float32_as_in_float64(norm)}"
+        torch.testing.assert_close(found[name].double(), right, rtol=0, atol=near, msg=told)
 
 
 @pytest.mark.parametrize(("method", "size"), SIZES)
