@@ -25,7 +25,8 @@ def report_card(
     card = client.report_card(method)
     if measure and (card["missing"] or card["pending"]):
         submitted = [client.submit(spec)["id"] for spec in card["missing"]]
-        for experiment in watching.watch_to_end(client, [*card["pending"], *submitted], as_json):
+        ids = [*card["pending"], *submitted]
+        for experiment in watching.watch_to_end(client, ids, as_json, f"Report card of {method}"):
             watching.complain(experiment)
         card = client.report_card(method)
     command.show(as_json, card, *render_report_card(card))

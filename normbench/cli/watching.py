@@ -54,14 +54,22 @@ def wait(client: Client, experiment_ids: list[str], as_json: bool) -> None:
         raise typer.Exit(DIVERGED)
 
 
-def watch_to_end(client: Client, experiment_ids: list[str], as_json: bool) -> list[Experiment]:
+def watch_to_end(
+    client: Client, experiment_ids: list[str], as_json: bool, analyses: str | None = None
+) -> list[Experiment]:
     """Show progress until the experiments have ended, and return the experiments.
+
+    Args:
+        analyses: title of one bar for all experiments, if they are analyses. None: each experiment has a bar.
 
     Raises:
         typer.Exit: somebody pressed Ctrl-C. How to come back has been printed.
     """
+    console = command.console(err=as_json)
     try:
-        return progress.watch(client, experiment_ids, command.console(err=as_json))
+        if analyses is not None:
+            return progress.watch_analyses(client, analyses, experiment_ids, console)
+        return progress.watch(client, experiment_ids, console)
     except KeyboardInterrupt:
         ids = " ".join(experiment_ids)
         command.note("the training goes on")

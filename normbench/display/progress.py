@@ -1,8 +1,11 @@
-"""Progress bars of experiments and sweeps, one bar for each, until all their runs have ended."""
+"""Progress bars until all runs have ended: one bar for each experiment or sweep, or one for the analyses of a report
+card.
+"""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -19,6 +22,8 @@ from normbench.display.sweeps import diverged_cells
 from normbench.display.sweeps import title as sweep_title
 from normbench.errors import NormbenchError, Unavailable, Unreachable
 from normbench.waiting import Watched
+
+Shown = TypeVar("Shown")
 
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
 DIVERGED_STYLE = "yellow"
@@ -41,7 +46,41 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
         metrics.update({} if metrics else _metrics(client))
         return _render_experiment(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
 
-    return _watch(client.looks(experiment_ids), show, _experiment_line, console)
+    return _watch(client.looks(experiment_ids), _each(show), _each(_experiment_line), console)
+
+
+def watch_analyses(client: Client, title: str, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
+    """Show one bar for all these analyses until they have ended. Returns and errors are as for ``watch``."""
+    queue = Queue(client)
+
+    def show(analyses: Sequence[Experiment]) -> list[RenderableType]:
+        bar = _line(_count_ended(analyses), len(analyses), _note_of_analyses(queue, analyses))
+        return [Text(f"{title}: {format_count(len(analyses), 'measurement')}"), bar]
+
+    def lines(analyses: Sequence[Experiment]) -> list[Line]:
+        state = f"{title}: {_count_ended(analyses)} of {format_count(len(analyses), 'measurement')} ended"
+        return [Line(title, state, f"{state}; {_now(analyses)}", _count_ended(analyses) == len(analyses))]
+
+    return _watch(client.looks(experiment_ids), show, lines, console)
+
+
+def _count_ended(analyses: Sequence[Experiment]) -> int:
+    return sum(analysis["state"] in ENDED for analysis in analyses)
+
+
+def _now(analyses: Sequence[Experiment]) -> str:
+    """The analyses that run, or else that wait next."""
+    running = [subject(analysis) for analysis in analyses if analysis["state"] == "running"]
+    waiting = [subject(analysis) for analysis in analyses if analysis["state"] == "queued"]
+    return f"now {', '.join(running)}" if running else f"next {', '.join(waiting[:1])}"
+
+
+def _note_of_analyses(queue: Queue, analyses: Sequence[Experiment]) -> Text:
+    going_on = [analysis for analysis in analyses if analysis["state"] not in ENDED]
+    if going_on:
+        return Text(queue.why(going_on[0]) if all(map(waits, going_on)) else _now(analyses))
+    lost = sum(analysis["state"] != "succeeded" for analysis in analyses)
+    return Text(f"{lost} did not succeed", STATE_STYLES["failed"]) if lost else Text("all measured", "green")
 
 
 def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
@@ -50,20 +89,41 @@ def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
     Raises:
         NormbenchError: there is no such sweep, or the service was away for ten minutes.
     """
-    [sweep] = _watch(client.looks_at_sweep(sweep_id), _render_sweep, _sweep_line, console)
+    [sweep] = _watch(client.looks_at_sweep(sweep_id), _each(_render_sweep), _each(_sweep_line), console)
     return sweep
+
+
+class Line(NamedTuple):
+    """Progress as a line.
+
+    Attributes:
+        id: id of what the line is about.
+        state: the line without its progress.
+        whole: the line with its progress.
+        has_ended: whether there will be no further progress. Then the line is not printed.
+    """
+
+    id: str
+    state: str
+    whole: str
+    has_ended: bool
+
+
+def _each(function: Callable[[Watched], Shown]) -> Callable[[Sequence[Watched]], list[Shown]]:
+    """Make a function that calls ``function`` for each experiment or sweep."""
+    return lambda seen: [function(one) for one in seen]
 
 
 def _watch(
     looks: Iterator[list[Watched] | Unreachable | Unavailable],
-    show: Callable[[Watched], RenderableType],
-    line: Callable[[Watched], tuple[str, str]],
+    show: Callable[[Sequence[Watched]], list[RenderableType]],
+    lines: Callable[[Sequence[Watched]], list[Line]],
     console: Console,
 ) -> list[Watched]:
     """Show bars on a terminal. Elsewhere, print lines to standard error meanwhile, and the bars in the end."""
     shown = list[RenderableType]()
     if not console.is_terminal:
-        looks = _print_changes(looks, line)
+        looks = _print_changes(looks, lines)
     try:
         return _show_until_end(looks, show, console, shown)
     finally:
@@ -72,43 +132,43 @@ def _watch(
 
 
 def _print_changes(
-    looks: Iterator[list[Watched] | Unreachable | Unavailable], line: Callable[[Watched], tuple[str, str]]
+    looks: Iterator[list[Watched] | Unreachable | Unavailable], lines: Callable[[Sequence[Watched]], list[Line]]
 ) -> Iterator[list[Watched] | Unreachable | Unavailable]:
     """Pass the polls on, and print a line to standard error: when a state has changed, else every 30 seconds.
 
     Args:
         looks: polls of experiments or sweeps.
-        line: function that makes two lines: one of the state alone, and one with the progress, which is printed.
+        lines: function that makes the lines of a poll.
     """
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     told = dict[str, tuple[str, float]]()
     for seen in looks:
-        for one in seen if isinstance(seen, list) else ():
-            state, whole = line(one)
-            last, at = told.get(one["id"], ("", 0.0))
-            if one["state"] not in ENDED and (state != last or time.monotonic() > at + TELL_SECONDS):
-                told[one["id"]] = state, time.monotonic()
-                errors.print(Text(whole))
+        for line in lines(seen) if isinstance(seen, list) else ():
+            last, at = told.get(line.id, ("", 0.0))
+            if not line.has_ended and (line.state != last or time.monotonic() > at + TELL_SECONDS):
+                told[line.id] = line.state, time.monotonic()
+                errors.print(Text(line.whole))
         yield seen
 
 
-def _experiment_line(experiment: Experiment) -> tuple[str, str]:
+def _experiment_line(experiment: Experiment) -> Line:
     done, total = steps(experiment["runs"])
     ended = sum(run["state"] in ENDED for run in experiment["runs"])
     of = f", {ended} of {format_count(len(experiment['runs']), 'run')} ended" if len(experiment["runs"]) > 1 else ""
     state = f"{experiment['id']}  {subject(experiment)}: {experiment['state']}{of}"
-    return state, f"{state}, step {done} of {total}"
+    return Line(experiment["id"], state, f"{state}, step {done} of {total}", experiment["state"] in ENDED)
 
 
-def _sweep_line(sweep: Sweep) -> tuple[str, str]:
+def _sweep_line(sweep: Sweep) -> Line:
     progress = sweep["progress"]
     state = f"{sweep_title(sweep)}: {sweep['state']}"
-    return state, f"{state}, {progress['done']} of {format_count(progress['total'], 'run')} ended"
+    whole = f"{state}, {progress['done']} of {format_count(progress['total'], 'run')} ended"
+    return Line(sweep["id"], state, whole, sweep["state"] in ENDED)
 
 
 def _show_until_end(
     looks: Iterator[list[Watched] | Unreachable | Unavailable],
-    show: Callable[[Watched], RenderableType],
+    show: Callable[[Sequence[Watched]], list[RenderableType]],
     console: Console,
     shown: list[RenderableType],
 ) -> list[Watched]:
@@ -121,7 +181,7 @@ def _show_until_end(
                 live.update(Group(*shown, Text(f"The service has not answered for {away}; still trying.", "yellow")))
                 continue
             heard = time.monotonic()
-            shown[:] = [show(one) for one in seen]
+            shown[:] = show(seen)
             live.update(Group(*shown))
             if all(one["state"] in ENDED for one in seen):
                 return seen

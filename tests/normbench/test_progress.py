@@ -8,7 +8,7 @@ from rich.console import Console
 
 from normbench import Client
 from normbench.display.experiments import divergence_step
-from normbench.display.progress import phases, seconds_left, steps, watch
+from normbench.display.progress import phases, seconds_left, steps, watch, watch_analyses
 from normbench.display.queue import Queue
 from tests.normbench.script_server import Answer, scripted
 from tests.service.sample_runs import written
@@ -106,6 +106,45 @@ def test_each_change_of_state_is_a_line_on_standard_error_without_a_terminal(
     assert told.splitlines() == [
         "exp_1  permuted_digits layer_norm: queued, 0 of 2 runs ended, step 0 of 200",
         "exp_1  permuted_digits layer_norm: running, 1 of 2 runs ended, step 100 of 200",
+    ]
+
+
+def analysis(task: str, state: str, cell: str) -> Answer:
+    shown = experiment(run("running" if state == "running" else "queued", 0), id=task)
+    return Answer({**shown, "state": state, "name": cell, "spec": {**shown["spec"], "task": {"name": task}}})
+
+
+MEASURED = [
+    [analysis("step_cost", "running", "none, gru"), analysis("smallest_batch", "queued", "none, gru")],
+    [analysis("step_cost", "succeeded", "none, gru"), analysis("smallest_batch", "running", "none, gru")],
+    [analysis("step_cost", "succeeded", "none, gru"), analysis("smallest_batch", "succeeded", "none, gru")],
+]
+
+
+def test_measurements_of_a_report_card_have_one_line_on_standard_error(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("normbench.waiting.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("normbench.display.progress.TELL_SECONDS", 1000.0)
+    with scripted(*MEASURED[0], *MEASURED[0], *MEASURED[1], *MEASURED[2]) as script:
+        watch_analyses(
+            Client(script.url), "Report card of none", ["step_cost", "smallest_batch"], Console(file=StringIO())
+        )
+    assert capfd.readouterr().err.splitlines() == [
+        "Report card of none: 0 of 2 measurements ended; now step_cost none, gru",
+        "Report card of none: 1 of 2 measurements ended; now smallest_batch none, gru",
+    ]
+
+
+@pytest.mark.parametrize(("state", "told"), [("succeeded", "all measured"), ("failed", "1 did not succeed")])
+def test_measurements_of_a_report_card_share_one_bar(state: str, told: str) -> None:
+    console = Console(file=StringIO(), force_terminal=True, color_system=None, width=80)
+    with scripted(analysis("step_cost", state, "none, gru"), MEASURED[2][1]) as script:
+        watch_analyses(Client(script.url), "Report card of none", ["step_cost", "smallest_batch"], console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.replace("\x1b[?25l", "").splitlines()[:2] == [
+        "Report card of none: 2 measurements",
+        f"{'━' * 16} 2/2 {told}",
     ]
 
 
