@@ -4,13 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from normbench.answers import Comparison
-from normbench.display.numbers import BOUNDS, bounds, decimal, describe_gaps, format_difference, interval, rank
+from normbench.display.numbers import (
+    BOUNDS,
+    bounds,
+    decimal,
+    describe_gaps,
+    explain_ranks,
+    format_difference,
+    interval,
+    rank,
+)
 from normbench.display.table import Column, Table
 
-NOTE = (
-    "* the baseline. Speed-up: the baseline's time to the target, divided by this entry's. Rank: among these entries;"
-    " [1, 3]: the true rank is between 1 and 3."
-)
+NOTE = "* the baseline. Speed-up: the baseline's time to the target, divided by this entry's. Rank: among these entries"
 
 
 def comparison(found: Comparison) -> Table:
@@ -38,12 +44,10 @@ def comparison(found: Comparison) -> Table:
         )
         for entry in found["entries"]
     ]
-    return Table(
-        _title(found),
-        columns,
-        rows,
-        "\n".join([NOTE, _correction(found), *_others(found), *describe_gaps(found["entries"])]),
-    )
+    of_interval = explain_ranks(entry["rank_ci"] for entry in found["entries"] if _rank(entry))
+    note = "; ".join(filter(None, (NOTE, of_interval)))
+    lines = [f"{note}.", _correction(found), *_others(found), *describe_gaps(found["entries"])]
+    return Table(_title(found), columns, rows, "\n".join(lines))
 
 
 def _title(found: Comparison) -> str:

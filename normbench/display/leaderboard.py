@@ -9,6 +9,7 @@ from normbench.display.numbers import (
     SHORTEST_FINGERPRINT,
     decimal,
     describe_gaps,
+    explain_ranks,
     interval,
     rank,
     short_fingerprints,
@@ -66,8 +67,8 @@ def _note(board: Leaderboard) -> str | None:
     found = board["verdict"]
     verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
-    uncertain = any(entry["rank_ci"] and entry["rank_ci"][0] < entry["rank_ci"][1] for entry in board["entries"])
-    of_ranks = "[1, 3]: the true rank is between 1 and 3 (95%, all rows together)." if uncertain else None
+    of_interval = explain_ranks(entry["rank_ci"] for entry in board["entries"] if _rank(entry))
+    of_ranks = of_interval and f"{of_interval} (95%, all rows together)."
     conflicts = [
         f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['name']} ({entry['fingerprint'][:8]})"
         " gave different numbers on one machine."

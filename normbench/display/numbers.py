@@ -42,6 +42,12 @@ def rank(number: int, limits: Sequence[int]) -> str:
     return f"{number} [{low}, {high}]" if low < high else f"{number}"
 
 
+def explain_ranks(limits: Iterable[Sequence[int] | None]) -> str | None:
+    """Explanation of the first interval that ``rank`` shows with a rank; None if there is no such interval."""
+    low, high = next((each for each in limits if each and each[0] < each[1]), (0, 0))
+    return f"[{low}, {high}]: the true rank is between {low} and {high}" if high else None
+
+
 def duration(seconds: float) -> str:
     """Text of a time in its two largest units: 14 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 10:

@@ -1,6 +1,7 @@
 """Lists of experiments and leaderboards as a terminal shows them."""
 
 import io
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from normbench.display.claims import claims
+from normbench.display.comparison import comparison
 from normbench.display.experiments import experiments, runs
 from normbench.display.leaderboard import leaderboard
 from normbench.display.numbers import format_difference, interval
@@ -15,6 +17,7 @@ from normbench.display.report_card import render_report_card
 from normbench.display.runs import history
 from normbench.display.table import Table
 from normcore.data.registry import DATASETS
+from service.comparisons.examples import COMPARISON
 from service.report_cards.examples import REPORT_CARD
 
 BROKE = {"series": "train.loss", "step": 10, "last_finite": {"train.loss": 2.30581}}
@@ -212,8 +215,22 @@ def test_a_board_marks_the_times_of_different_kernels(kernels: list[str | None],
 def test_a_rank_is_shown_with_its_rank_interval() -> None:
     table, _ = shown(entry(1, rank_ci=[1, 2]), entry(2, rank_ci=[1, 2]), entry(3, rank_ci=[3, 3]), entry(4))
     assert [row[0] for row in table.rows] == ["1 [1, 2]", "2 [1, 2]", "3", "4"]
-    assert table.note == "[1, 3]: the true rank is between 1 and 3 (95%, all rows together)."
-    assert shown(entry(1, rank_ci=[1, 1]))[0].note is None
+    assert table.note == "[1, 2]: the true rank is between 1 and 2 (95%, all rows together)."
+
+
+@pytest.mark.parametrize("parts", [{"rank_ci": [1, 1]}, {"rank_ci": [1, 3], "too_few_seeds": True}])
+def test_rank_intervals_are_explained_only_if_the_table_has_one(parts: dict[str, Any]) -> None:
+    assert shown(entry(1, **parts))[0].note is None
+
+
+def test_a_comparison_explains_the_rank_interval_that_it_shows() -> None:
+    def note(*rank_ci: int) -> str:
+        found: Any = asdict(COMPARISON)
+        found["entries"] = [{**one, "rank": 1, "rank_ci": rank_ci} for one in found["entries"]]
+        return (comparison(found).note or "").splitlines()[0]
+
+    assert note(1, 1).endswith(" divided by this entry's. Rank: among these entries.")
+    assert note(1, 2).endswith(" Rank: among these entries; [1, 2]: the true rank is between 1 and 2.")
 
 
 def test_a_time_says_how_many_seeds_missed_the_target() -> None:
