@@ -43,6 +43,7 @@ bench: $(INSTALLED)  ## the numbers of benchmarks/README.md, measured here
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("normbench needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
+	@echo 'Installing normbench and torch into .venv. This takes 1 to 10 minutes, and pip prints nothing.'
 	$(BIN)/pip install --quiet -e '.[dev]'
 	touch $@
 

@@ -36,6 +36,15 @@ def test_make_alone_lists_every_target_with_what_it_does() -> None:
     assert listed["test"] == "the whole test suite"
 
 
+def test_a_silent_installation_says_first_what_happens_and_how_long_it_takes() -> None:
+    command = ["make", "--dry-run", "--always-make", "demo"]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    [pip] = [k for k, line in enumerate(lines) if "pip install --quiet" in line]
+    said = subprocess.run(["sh", "-c", lines[pip - 1]], capture_output=True, text=True, check=True).stdout
+    assert said == "Installing normbench and torch into .venv. This takes 1 to 10 minutes, and pip prints nothing.\n"
+    assert lines[pip + 1 :] == ["touch .venv/.installed", ".venv/bin/normbench demo"]
+
+
 def test_hooks_run_what_make_lint_runs() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert [repository["repo"] for repository in hooks] == ["local"]  # hooks download nothing
