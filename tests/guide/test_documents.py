@@ -195,6 +195,13 @@ def test_every_block_of_a_page_runs(page: Path, reader: Reader, tmp_path: Path) 
             assert labels(block.text) <= labels(printed), printed
 
 
+def test_a_clone_is_installed_so_that_edits_of_it_count() -> None:
+    """``docs/extend`` has readers add methods to their clone. An installation without ``-e`` would not have them."""
+    installed = [line for page in PAGES for line in re.findall(r"pip install .*'\.\[\w+\]'", page.read_text())]
+    assert installed
+    assert [line for line in installed if " -e " not in line] == []
+
+
 def test_lists_of_exceptions_name_only_existing_pages_and_commands() -> None:
     """Every entry of the two lists is an existing page, or the beginning of a command on a page."""
     assert set(NOT_RUN_PAGES) <= {name_of(page) for page in PAGES}
