@@ -33,7 +33,8 @@ OTHERS = tuple(
     f"tests/normcore/{module}.py"
     for module in ("norms/test_habits", "norms/test_large_values", "kernels/test_choose", "cells/test_contract")
 )
-OF_RECIPES = (CONTRACT, OF_MODELS, OF_ANALYSES, *OTHERS)
+OWN = "tests/normcore/norms/test_scale_norm.py"
+OF_RECIPES = (OWN, CONTRACT, OF_MODELS, OF_ANALYSES, *OTHERS)
 METHOD, CELL, MODEL, ANALYSIS = "scale_norm", "mgu", "mean_reader", "fading_memory"
 LIST = """
 import json
@@ -134,6 +135,7 @@ def test_the_pages_show_all_files_of_their_recipes() -> None:
     assert list(recipes()) == [
         "normcore/spec/methods/scale_norm.py",
         "normcore/norms/scale_norm.py",
+        "tests/normcore/norms/test_scale_norm.py",
         "normcore/spec/cells/mgu.py",
         "normcore/cells/mgu.py",
         "normcore/spec/models/mean_reader.py",
@@ -171,6 +173,13 @@ def test_the_method_keeps_the_contract_in_every_cell(found_by_name: FoundByName)
         name for name in found_by_name.every if name.startswith(CONTRACT) and "rms_norm" in name and CELL not in name
     ]
     assert len(found_by_name.of(METHOD, CONTRACT)) == len(of_rms_norm) > 50
+
+
+def test_the_method_passes_the_test_of_its_page(found_by_name: FoundByName) -> None:
+    assert found_by_name.of(METHOD, OWN) == [
+        f"{OWN}::test_output_is_the_equation",
+        f"{OWN}::test_other_sites_are_left_alone",
+    ]
 
 
 def test_the_method_computes_its_equation(training: WarmPython, tree: Path) -> None:
