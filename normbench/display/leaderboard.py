@@ -112,7 +112,8 @@ def _contended_note(board: Leaderboard) -> str | None:
         return None
     entries = "1 entry" if some == 1 else f"{some} entries"
     unranked = " Without other runs an entry has no rank here." if board["rank_by"] == "seconds_to_target" else ""
-    return f"* Times of runs of {entries} are left out: the machine was busy. --json names them.{unranked}"
+    again = "To get the times, submit the same specs again while nothing else runs. --json names the entries."
+    return f"* Times of runs of {entries} are left out: the machine was busy. {again}{unranked}"
 
 
 def _rank(entry: Mapping[str, Any]) -> str | None:

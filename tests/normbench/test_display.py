@@ -21,6 +21,7 @@ from service.comparisons.examples import COMPARISON
 from service.report_cards.examples import REPORT_CARD
 
 BROKE = {"series": "train.loss", "step": 10, "last_finite": {"train.loss": 2.30581}}
+AGAIN = "To get the times, submit the same specs again while nothing else runs. --json names the entries."
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
@@ -270,14 +271,14 @@ def test_a_board_says_which_seconds_do_not_count_and_what_to_do() -> None:
     table, names = shown(some, none, entry(seconds_to_target={**time, "reached": 3}), rank_by="seconds_to_target")
     assert [row[names.index("time")] for row in table.rows] == ["3.5 s (1 of 2)*", "–*", "3.5 s"]
     assert table.note == (
-        "* Times of runs of 2 entries are left out: the machine was busy. --json names them."
+        f"* Times of runs of 2 entries are left out: the machine was busy. {AGAIN}"
         " Without other runs an entry has no rank here."
     )
     table, _ = shown(some)
-    assert table.note == "* Times of runs of 1 entry are left out: the machine was busy. --json names them."
+    assert table.note == f"* Times of runs of 1 entry are left out: the machine was busy. {AGAIN}"
     assert shown(entry())[0].note is None
     many, _ = shown(*(entry(k, contended=1, seconds_to_target=time) for k in range(1, 16)))
-    assert many.note == "* Times of runs of 15 entries are left out: the machine was busy. --json names them."
+    assert many.note == f"* Times of runs of 15 entries are left out: the machine was busy. {AGAIN}"
 
 
 def test_a_board_begins_with_its_verdict() -> None:
