@@ -25,9 +25,9 @@ def experiments(summaries: Sequence[ExperimentSummary], now: datetime) -> Table:
         Column("id"),
         Column("task", words=True),
         Column("method", words=True),
-        Column("state"),
+        Column("state", optional=2),
         Column("age", optional=1),
-        Column("runs", optional=2),
+        Column("runs", words=True),
     )
     rows = [
         (
@@ -179,7 +179,10 @@ def runs_of(experiment: Experiment) -> str:
 
 
 def _counts(found: ExperimentSummary) -> str:
-    """Number of runs in each state. Runs that diverged are counted apart, although their state is succeeded."""
+    """Number of runs in each state, which a narrow table shows instead of the experiment's state.
+
+    Runs that diverged are counted apart, although their state is succeeded.
+    """
     lost = found["n_diverged"]
     told = [(count - lost if state == "succeeded" else count, state) for state, count in found["runs_by_state"].items()]
-    return ", ".join(f"{count} {word}" for count, word in [*told, (lost, "diverged")] if count)
+    return " + ".join(f"{count} {word}" for count, word in [*told, (lost, "diverged")] if count)

@@ -99,12 +99,15 @@ def test_a_run_that_diverged_says_what_broke(result: Any, told: str) -> None:
     assert history(run).rows[-1][-1] == f"succeeded: {told}"
 
 
-def test_at_80_columns_experiments_are_a_table_whatever_the_method() -> None:
-    short, long = (lines(experiments([summary(method)], NOON)) for method in ("layer_norm", "recurrent_batch_norm"))
-    assert short[1] == ["id", "task", "method", "state", "age"]
-    assert long[1] == ["id", "task", "method", "state"]
-    assert long[3][1:] == ["permuted_digits", "recurrent_batch_norm", "running"]
-    assert long[4] == ["small"]
+@pytest.mark.parametrize("by_state", [{"running": 2}, {"running": 2, "cancelled": 1, "succeeded": 1}])
+def test_at_80_columns_experiments_are_a_table_with_their_runs_whatever_the_method(by_state: dict[str, int]) -> None:
+    """The counts of runs say what their state says, so the state is left out before them."""
+    listed: Any = [{**summary(method), "runs_by_state": by_state} for method in ("layer_norm", "recurrent_batch_norm")]
+    short, long = (lines(experiments([one], NOON)) for one in listed)
+    assert short[1] == ["id", "task", "method", "age", "runs"]
+    assert long[1] == ["id", "task", "method", "runs"]
+    assert long[3][1:] == ["permuted_digits", "recurrent_batch_norm", "2", "running"]
+    assert long[4][0] == "small"
 
 
 def test_a_problems_note_stands_in_lines_of_80_columns_under_the_title() -> None:
@@ -379,9 +382,9 @@ def test_a_huge_test_value_of_a_run_is_written_with_a_power_of_ten() -> None:
     ("by_state", "n_diverged", "told"),
     [
         ({"succeeded": 2}, 2, ("diverged", "2 diverged")),
-        ({"succeeded": 3}, 2, ("succeeded", "1 succeeded, 2 diverged")),
-        ({"succeeded": 2, "failed": 1}, 2, ("failed", "1 failed, 2 diverged")),
-        ({"running": 1, "succeeded": 1}, 1, ("running", "1 running, 1 diverged")),
+        ({"succeeded": 3}, 2, ("succeeded", "1 succeeded + 2 diverged")),
+        ({"succeeded": 2, "failed": 1}, 2, ("failed", "1 failed + 2 diverged")),
+        ({"running": 1, "succeeded": 1}, 1, ("running", "1 running + 1 diverged")),
         ({"succeeded": 2}, 0, ("succeeded", "2 succeeded")),
     ],
 )
@@ -401,7 +404,7 @@ def named(*names: str) -> Table:
 
 def test_at_80_columns_the_experiments_of_a_random_sweep_are_a_table() -> None:
     drawn = lines(named("layer_norm (lr 0.028772322387449176)", "layer_norm (lr 1.2345678901234567e-05, eps 1e-05)"))
-    assert drawn[1][:4] == ["id", "task", "method", "state"]
+    assert drawn[1] == ["id", "task", "method", "age", "runs"]
     words = [word for line in drawn for word in line]
     assert {"0.02877)", "1.235e-05,", "1e-05)"} <= set(words)
 
