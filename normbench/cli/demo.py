@@ -121,9 +121,9 @@ def _train_methods(client: Client, as_json: bool) -> list[str]:
     ]
     submitted = [client.submit(spec) for spec in specs]
     ids = [experiment["id"] for experiment in submitted]
-    typer.echo("Watch their curves in a browser:", err=as_json)
-    for method, id in zip(METHODS, ids, strict=True):
-        typer.echo(f"  {client.url}/experiments/{id}  {method}", err=as_json)
+    typer.echo(f"Watch the curves of {', '.join(METHODS)} in a browser:", err=as_json)
+    for id in ids:
+        typer.echo(f"  {client.url}/experiments/{id}", err=as_json)
     for experiment in progress.watch(client, ids, command.console(err=as_json)):
         watching.complain(experiment)
         if experiment["state"] != "succeeded":

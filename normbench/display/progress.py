@@ -5,10 +5,12 @@ card.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -27,8 +29,74 @@ Shown = TypeVar("Shown")
 
 STATE_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "queued": "dim"}
 DIVERGED_STYLE = "yellow"
-BAR_WIDTH = 16
+BAR_WIDTH = 12
+INDENT = "  "  # of a reason below a bar
 TELL_SECONDS = 30.0  # between two lines about an experiment, if the output is not a terminal
+
+
+class Part(NamedTuple):
+    """Part of a note. If a terminal is too narrow for all parts, those with the highest ``optional`` are left out."""
+
+    text: str
+    style: str = ""
+    optional: int = 0
+
+
+class Note(NamedTuple):
+    """Text beside a bar: a state, further parts, and the reason why nothing runs."""
+
+    state: str
+    style: str = ""
+    parts: Sequence[Part] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar, its numbers and a note, in one line. A reason that does not fit stands in a line below.
+
+    Attributes:
+        amber: colours the bar for a run or cell that diverged.
+    """
+
+    done: int
+    total: int
+    note: Note
+    amber: bool = False
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        bar = ProgressBar(self.total, self.done, BAR_WIDTH)
+        if self.amber:
+            bar.complete_style = bar.finished_style = DIVERGED_STYLE
+        numbers = f"{self.done}/{self.total}"
+        room = options.max_width - BAR_WIDTH - len(numbers) - 2
+        parts = _fit([Part(self.note.state, self.note.style), *self.note.parts], room)
+        reason = self.note.reason
+        is_beside = bool(reason) and _width([*parts, Part(reason)]) <= room
+        line = RichTable.grid(padding=(0, 1, 0, 0))
+        line.add_column(width=BAR_WIDTH)
+        line.add_column(no_wrap=True)
+        line.add_column(overflow="fold")
+        line.add_row(bar, numbers, _joined([*parts, *([Part(reason)] if is_beside else [])]))
+        yield line
+        if reason and not is_beside:
+            yield Padding(Text(reason), (0, 0, 0, len(INDENT)), expand=False)
+
+
+def _fit(parts: Sequence[Part], room: int) -> list[Part]:
+    """Leave out optional parts until the others fit into ``room``, or none is optional."""
+    kept = list(parts)
+    while _width(kept) > room and any(part.optional for part in kept):
+        kept.remove(max(kept, key=lambda part: part.optional))
+    return kept
+
+
+def _width(parts: Sequence[Part]) -> int:
+    return _joined(parts).cell_len
+
+
+def _joined(parts: Sequence[Part]) -> Text:
+    return Text("  ").join(Text(part.text, part.style) for part in parts)
 
 
 def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
@@ -44,7 +112,7 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
 
     def show(experiment: Experiment) -> RenderableType:
         metrics.update({} if metrics else _metrics(client))
-        return _render_experiment(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
+        return show_experiment(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
 
     return _watch(client.looks(experiment_ids), _each(show), _each(_experiment_line), console)
 
@@ -54,7 +122,7 @@ def watch_analyses(client: Client, title: str, experiment_ids: Sequence[str], co
     queue = Queue(client)
 
     def show(analyses: Sequence[Experiment]) -> list[RenderableType]:
-        bar = _line(_count_ended(analyses), len(analyses), _note_of_analyses(queue, analyses))
+        bar = Bar(_count_ended(analyses), len(analyses), _note_of_analyses(queue, analyses))
         return [Text(f"{title}: {format_count(len(analyses), 'measurement')}"), bar]
 
     def lines(analyses: Sequence[Experiment]) -> list[Line]:
@@ -75,12 +143,12 @@ def _now(analyses: Sequence[Experiment]) -> str:
     return f"now {', '.join(running)}" if running else f"next {', '.join(waiting[:1])}"
 
 
-def _note_of_analyses(queue: Queue, analyses: Sequence[Experiment]) -> Text:
+def _note_of_analyses(queue: Queue, analyses: Sequence[Experiment]) -> Note:
     going_on = [analysis for analysis in analyses if analysis["state"] not in ENDED]
     if going_on:
-        return Text(queue.why(going_on[0]) if all(map(waits, going_on)) else _now(analyses))
+        return Note(_now(analyses), reason=queue.why(going_on[0]) if all(map(waits, going_on)) else "")
     lost = sum(analysis["state"] != "succeeded" for analysis in analyses)
-    return Text(f"{lost} did not succeed", STATE_STYLES["failed"]) if lost else Text("all measured", "green")
+    return Note(f"{lost} did not succeed", STATE_STYLES["failed"]) if lost else Note("all measured", "green")
 
 
 def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
@@ -196,35 +264,27 @@ def _metrics(client: Client) -> dict[str, str]:
         return {}
 
 
-def _render_experiment(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:
+def show_experiment(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> RenderableType:
+    """Title and bar of an experiment.
+
+    Args:
+        metric: name of the task's metric, None if it is not known.
+    """
     done, total = steps(experiment["runs"])
     amber = any(map(has_diverged, experiment["runs"]))
-    line = _line(done, total, _note(client, queue, experiment, metric), amber=amber)
-    return Group(Text(f"{experiment['id']}  {subject(experiment)}"), line)
+    bar = Bar(done, total, _note(client, queue, experiment, metric), amber)
+    return Group(Text(f"{experiment['id']}  {subject(experiment)}"), bar)
 
 
 def _render_sweep(sweep: Sweep) -> RenderableType:
     done, total, left = sweep["progress"]["done"], sweep["progress"]["total"], sweep["progress"]["eta_seconds"]
     lost = len(diverged_cells(sweep))
-    note = Text.assemble(
-        (sweep["state"], STATE_STYLES[sweep["state"]]),
-        f"  {duration(left)} left" if left is not None else "",
-        (f"  {format_count(lost, 'experiment')} diverged" if lost else "", DIVERGED_STYLE),
-    )
-    return Group(Text(sweep_title(sweep)), _line(done, total, note, amber=lost > 0))
-
-
-def _line(done: int, total: int, note: Text, *, amber: bool = False) -> RichTable:
-    """One line: a bar, its numbers and a note. ``amber`` colours the bar for a run or cell that diverged."""
-    bar = ProgressBar(total, done, BAR_WIDTH)
-    if amber:
-        bar.complete_style = bar.finished_style = DIVERGED_STYLE
-    line = RichTable.grid(padding=(0, 1, 0, 0))
-    line.add_column(width=BAR_WIDTH)
-    line.add_column(no_wrap=True)
-    line.add_column(overflow="fold")
-    line.add_row(bar, f"{done}/{total}", note)
-    return line
+    parts = [
+        Part(f"{duration(left)} left") if left is not None else None,
+        Part(f"{format_count(lost, 'experiment')} diverged", DIVERGED_STYLE) if lost else None,
+    ]
+    note = Note(sweep["state"], STATE_STYLES[sweep["state"]], [part for part in parts if part])
+    return Group(Text(sweep_title(sweep)), Bar(done, total, note, amber=lost > 0))
 
 
 def steps(runs: Sequence[Run]) -> tuple[int, int]:
@@ -260,23 +320,25 @@ def phases(runs: Sequence[Run]) -> list[str]:
     return [f"{phase} ({format_count(count, 'run')})" if len(runs) > 1 else phase for phase, count in counts.items()]
 
 
-def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> Text:
+def _note(client: Client, queue: Queue, experiment: Experiment, metric: str | None) -> Note:
     """Note of an experiment: its state, the runs that ended, the time left, why it waits, and its best known value."""
     runs, state = experiment["runs"], experiment["state"]
-    parts, lost = [_value(client, runs, metric)], divergences(runs)
+    lost, value, reason = divergences(runs), _value(client, runs, metric), ""
+    if state == "succeeded" and has_diverged_altogether(experiment):
+        head, style, lost = lost or state, DIVERGED_STYLE, None
+    else:
+        head, style = state, STATE_STYLES[state]
+    parts = [Part(lost, DIVERGED_STYLE, optional=4) if lost else None, Part(value, optional=2) if value else None]
     if state not in ENDED:
         ended = sum(run["state"] in ENDED for run in runs)
         left = seconds_left(runs)
         parts += [
-            f"{ended} of {format_count(len(runs), 'run')} ended" if len(runs) > 1 else None,
-            f"{duration(left)} left" if left is not None else None,
-            *phases(runs),
-            queue.why(experiment) if waits(experiment) else None,
+            Part(f"{ended} of {len(runs)} ended") if len(runs) > 1 else None,
+            Part(f"{duration(left)} left", optional=1) if left is not None else None,
+            *(Part(phase, optional=3) for phase in phases(runs)),
         ]
-    told = [(state, STATE_STYLES[state]), *([(f"  {lost}", DIVERGED_STYLE)] if lost else [])]
-    if state == "succeeded" and has_diverged_altogether(experiment):
-        told = [(lost or state, DIVERGED_STYLE)]
-    return Text.assemble(*told, *(f"  {part}" for part in parts if part))
+        reason = queue.why(experiment) if waits(experiment) else ""
+    return Note(head, style, [part for part in parts if part], reason)
 
 
 def _value(client: Client, runs: Sequence[Run], metric: str | None) -> str | None:

@@ -12,8 +12,8 @@ from normbench.errors import NormbenchError
 
 LOOK_SECONDS = 3.0  # between two looks at the queue
 MOST = 200  # experiments that are counted
-STARTING = "the worker is starting: it compiles kernels, once on a machine, which takes some 20 s"
-NOBODY = "no worker is alive; start one with `normbench worker` (`normbench up` starts its own within seconds)"
+STARTING = "the worker is starting: it compiles kernels, once on a machine, some 20 s"
+NOBODY = "no worker is alive; `normbench up` starts its own, else run `normbench worker`"
 
 
 class Queue:
@@ -100,4 +100,4 @@ def _no_worker(device: str, workers: list[dict[str, Any]]) -> str:
         return NOBODY
     there = ", ".join(sorted({worker["device"] for worker in workers}))
     wanted = "cuda:0" if device == "cuda" else device
-    return f"no live worker for {device}, only for {there}; start one with `normbench worker --device {wanted}`"
+    return f"no worker for {device}, only for {there}; run `normbench worker --device {wanted}`"

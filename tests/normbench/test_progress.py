@@ -8,7 +8,7 @@ from rich.console import Console
 
 from normbench import Client
 from normbench.display.experiments import divergence_step
-from normbench.display.progress import phases, seconds_left, steps, watch, watch_analyses
+from normbench.display.progress import phases, seconds_left, show_experiment, steps, watch, watch_analyses
 from normbench.display.queue import Queue
 from tests.normbench.script_server import Answer, scripted
 from tests.service.sample_runs import written
@@ -86,6 +86,69 @@ def test_a_diverged_run_is_amber_and_a_completed_run_is_not() -> None:
     assert amber not in bar_of("completed")
 
 
+MEASUREMENTS = Answer({"series": {"valid.accuracy": {"points": [[10, 0.51234, 1.0]]}}})
+GOING: dict[str, Any] = {"result": None, "id": "run_1"}
+LOST: dict[str, Any] = {"outcome": "diverged", "result": {"value": None}}
+
+
+@pytest.mark.parametrize(
+    ("state", "runs", "answers", "note"),
+    [
+        (
+            "running",
+            [run("running", 1234, 20.0, **GOING), run("queued", 0, result=None)],
+            [MEASUREMENTS],
+            ["running  valid accuracy 0.512  0 of 2 ended  40 s left"],
+        ),
+        (
+            "running",
+            [run("running", 50, 4000.0, "validation", **GOING), run("queued", 0, result=None)],
+            [MEASUREMENTS],
+            ["running  0 of 2 ended  2 h 13 min left"],
+        ),
+        (
+            "succeeded",
+            [run("succeeded", 50, **LOST), run("succeeded", 60, **LOST), run("succeeded", 100, result={"value": 0.5})],
+            [],
+            ["succeeded  test accuracy 0.500"],
+        ),
+        (
+            "queued",
+            [run("queued", 0, result=None)] * 2,
+            [Answer({"items": []})],
+            [
+                "queued  0 of 2 ended",
+                "  no worker is alive; `normbench up` starts its own, else run `normbench worker`",
+            ],
+        ),
+        (
+            "queued",
+            [run("queued", 0, result=None)] * 2,
+            [Answer({"items": [{"device": "cpu", "queues": ["cpu"], "run_id": None, "fused": None}]})],
+            ["queued  0 of 2 ended", "  the worker is starting: it compiles kernels, once on a machine, some 20 s"],
+        ),
+    ],
+)
+def test_an_experiment_has_one_line_and_a_reason_one_more_in_80_columns(
+    state: str, runs: list[Any], answers: list[Answer], note: list[str]
+) -> None:
+    shown: Any = {
+        **experiment(*runs, id="exp_01M8HKBJQNA6X25MBAK9PN2M4P"),
+        "state": state,
+        "name": "recurrent_batch_norm",
+    }
+    for each in runs:
+        each["progress"]["max_steps"] = 100_000
+    console = Console(file=StringIO(), width=80)
+    with scripted(*answers or [Answer({})]) as script:
+        client = Client(script.url)
+        console.print(show_experiment(client, Queue(client), shown, "accuracy"))
+    title, first, *more = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert title == "exp_01M8HKBJQNA6X25MBAK9PN2M4P  permuted_digits recurrent_batch_norm"
+    assert first.rstrip().endswith(f"00 {note[0]}")
+    assert [line.rstrip() for line in more] == note[1:]
+
+
 def test_each_change_of_state_is_a_line_on_standard_error_without_a_terminal(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +207,7 @@ def test_measurements_of_a_report_card_share_one_bar(state: str, told: str) -> N
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert shown.replace("\x1b[?25l", "").splitlines()[:2] == [
         "Report card of none: 2 measurements",
-        f"{'━' * 16} 2/2 {told}",
+        f"{'━' * 12} 2/2 {told}",
     ]
 
 
@@ -166,7 +229,7 @@ def why(waiting: Any, workers: list[Any], *pages: list[Any]) -> str:
 
 def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None:
     told = why(experiment(run("queued", 0), device="cuda"), [worker("cpu")])
-    assert told == "no live worker for cuda, only for cpu; start one with `normbench worker --device cuda:0`"
+    assert told == "no worker for cuda, only for cpu; run `normbench worker --device cuda:0`"
     assert "no worker is alive" in why(experiment(run("queued", 0)), [])
 
 
@@ -175,7 +238,7 @@ def test_waiting_without_a_worker_for_the_device_says_how_to_start_one() -> None
     [
         ([False, False], "no live worker for it has fused kernels; a worker's log says what is missing"),
         ([False, True], "about to start"),
-        ([None], "the worker is starting: it compiles kernels, once on a machine, which takes some 20 s"),
+        ([None], "the worker is starting: it compiles kernels, once on a machine, some 20 s"),
         ([None, True], "about to start"),
     ],
 )

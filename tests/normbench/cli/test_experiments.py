@@ -158,7 +158,7 @@ def test_experiments_for_a_device_without_a_worker_say_so_on_submit_and_status(
     spec_file.write_text(spec_file.read_text() + "device: cuda\n")
     beat()
     cuda = CliRunner().invoke(app, ["submit", str(spec_file), str(spec_file), "--json"])
-    missing = "no live worker for cuda, only for cpu; start one with `normbench worker --device cuda:0`"
+    missing = "no worker for cuda, only for cpu; run `normbench worker --device cuda:0`"
     assert (cuda.exit_code, cuda.stderr) == (0, f"note: {missing}\n")
     made = [json.loads(line)["id"] for line in cuda.stdout.splitlines()]
     beat()
