@@ -36,7 +36,6 @@ hypothesis.settings.load_profile("untimed")
 
 dialects.register()
 
-
 gc.disable()  # until everything is collected: each search through a million objects that stay takes half a second
 
 

@@ -131,13 +131,14 @@ def private_rabbitmq() -> Iterator[str]:
 
 @contextmanager
 def postgres_database(server_url: str, template: str = "template1") -> Iterator[str]:
-    """Create a database on a PostgreSQL server, as a copy of ``template``; yield its URL, and drop it at the end."""
+    """Create a database on a PostgreSQL server, as a copy of ``template``; yield its URL, and drop it at the end. To
+    copy files takes half the time of PostgreSQL's usual way, through its log."""
     server = make_url(server_url)
     name = f"normbench_test_{secrets.token_hex(8)}"
     admin = create_engine(server, isolation_level="AUTOCOMMIT")
     try:
         with admin.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY"))
         yield server.set(database=name).render_as_string(hide_password=False)
     finally:
         with admin.connect() as connection:

@@ -1,5 +1,6 @@
 """An application that all tests of a module share, for tests that store nothing or do not mind stored data."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 
@@ -7,8 +8,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.app import create_app
-from service.db import Database
-from service.processes.migrate import migrate
 from service.settings import Settings
 from tests.servers import postgres_database
 
@@ -21,13 +20,12 @@ def shared_client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     """
     data = tmp_path_factory.mktemp("shared")
     if getattr(request, "param", "sqlite") == "sqlite":
-        database: AbstractContextManager[str] = nullcontext(f"sqlite:///{data / 'normbench.db'}")
+        file = shutil.copy(request.getfixturevalue("sqlite_template"), data)
+        database: AbstractContextManager[str] = nullcontext(f"sqlite:///{file}")
     else:
-        database = postgres_database(request.getfixturevalue("postgres_url"))
+        server, template = map(request.getfixturevalue, ("postgres_url", "postgres_template"))
+        database = postgres_database(server, template)
     with database as url:
-        db = Database(url)
-        migrate(db)
-        db.close()
         settings = Settings(
             data_dir=data,
             datasets_dir=data / "datasets",

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hypothesis import settings
@@ -22,6 +23,17 @@ from tests.service.sample_runs import ALL_QUEUES, result_of, started, written
 
 MAX_ATTEMPTS = 2
 MAX_RUNS = 3  # few, so that many verbs meet each run
+
+
+@cache
+def empty_database() -> bytes:
+    """A file of SQLite with the service's tables, all empty."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "normbench.db"
+        db = Database(f"sqlite:///{file}")
+        migrate(db)
+        db.close()
+        return file.read_bytes()
 
 
 @dataclass
@@ -60,8 +72,9 @@ class StateDiagram(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.db = Database(f"sqlite:///{Path(self.folder.name) / 'normbench.db'}")
-        migrate(self.db)
+        file = Path(self.folder.name) / "normbench.db"
+        file.write_bytes(empty_database())
+        self.db = Database(f"sqlite:///{file}")
         self.runs: dict[str, Expected] = {}
 
     def teardown(self) -> None:
