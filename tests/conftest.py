@@ -29,6 +29,10 @@ from workers import fork_server
 
 os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported: tests of its kernels run without a GPU
 
+BRIEF_PROBES = str(Path(__file__).parent / "brief_probes")
+if BRIEF_PROBES not in os.environ.get("PYTHONPATH", "").split(os.pathsep):  # test processes inherit it
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [BRIEF_PROBES, os.environ.get("PYTHONPATH")]))
+
 httpx._config.DEFAULT_TIMEOUT_CONFIG.read = 60.0  # a busy machine takes longer than the 5 seconds of httpx
 
 hypothesis.settings.register_profile("untimed", deadline=None)  # machines are shared; benchmarks measure speed
@@ -42,7 +46,7 @@ gc.disable()  # until everything is collected: each search through a million obj
 def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of a shell; tests send Ctrl-C
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    fork_server.context.set_forkserver_preload([*fork_server.WARM, "tests.brief_probe"])  # of trainings in tests
+    fork_server.context.set_forkserver_preload(list(fork_server.WARM))  # of trainings in tests
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
