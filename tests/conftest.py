@@ -27,6 +27,7 @@ from tests.servers import NotInstalled, postgres_database, private_postgres, pri
 from tests.slow import is_slow, is_slow_module, start_early
 from workers import fork_server
 
+gc.set_threshold(50_000)  # as in the API; imports and tests make little garbage
 os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported: tests of its kernels run without a GPU
 
 BRIEF_PROBES = str(Path(__file__).parent / "brief_probes")
@@ -52,6 +53,10 @@ def pytest_configure() -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not import the modules that ``make fast`` leaves out."""
     return True if config.option.markexpr == "not slow" and is_slow_module(collection_path) else None
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # the modules and the tests, which no search for garbage needs to visit
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

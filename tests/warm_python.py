@@ -10,11 +10,15 @@ from pathlib import Path
 
 SECONDS = 280.0
 SERVE = """
-import json, os, runpy, sys, tempfile, traceback
+import gc, json, os, runpy, sys, tempfile, traceback
 from importlib import import_module
 
+usual = gc.get_threshold()
+gc.set_threshold(0)
 for name in sys.argv[1:]:
     import_module(name)
+gc.freeze()
+gc.set_threshold(*usual)
 
 
 def execute(first, *arguments):

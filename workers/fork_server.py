@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 WARM = (  # imported once, by the fork server; each takes a second or so
     "workers.loaded_code",  # first: it records the files that the others are imported from
+    "workers.quick_imports",
     "workers.child",
-    "workers.preload",
     "normcore.data.digits",
+    "workers.preload",  # last: it ends the quick imports
 )
 context = multiprocessing.get_context("forkserver")
 

@@ -3,6 +3,7 @@ Otherwise the registries would import them in each process again. The fork serve
 process needs.
 """
 
+import gc
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -17,6 +18,7 @@ from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.registry import Registry
 from normcore.spec.tasks import BENCHMARKS
 from workers.loaded_code import LOADED
+from workers.quick_imports import USUAL
 
 IMPLEMENTED: tuple[Registry[Any], ...] = (ANALYSES, BENCHMARKS, CELLS, METHODS, OPTIMIZERS)  # tasks implement models
 for registry in (*IMPLEMENTED, MODELS):
@@ -28,3 +30,5 @@ for registry in IMPLEMENTED:
 code_version()  # asks git
 reference_code.present()  # reads the digests that a training compares
 LOADED.add_imported()
+gc.freeze()  # no process searches these modules for garbage
+gc.set_threshold(*USUAL)
