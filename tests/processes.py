@@ -33,9 +33,9 @@ class Service:
     """
 
     def __init__(self, folder: Path, **variables: object) -> None:
-        self.folder, self.port = folder, free_port()
+        self.folder, self.data_dir, self.port = folder, folder / "data", free_port()
         self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=120)
-        settings = {"data_dir": folder / "data", "threads": 1, **variables}
+        settings = {"data_dir": self.data_dir, "threads": 1, **variables}
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("NORMBENCH_")}
         self.environment |= {f"NORMBENCH_{name.upper()}": str(value) for name, value in settings.items()}
         self.running: list[subprocess.Popen[bytes]] = []

@@ -1,7 +1,9 @@
 """Journeys from POST to leaderboard with real processes: ``normbench up``, and a cluster on PostgreSQL and Redis."""
 
 import json
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -13,10 +15,22 @@ from tests.servers import postgres_database
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")
 
 
+def foreign_modules(folder: Path) -> Path:
+    """Write packages with the names of ours and of others into a folder; return the file that exists after one was
+    imported."""
+    ran = folder / "ran"
+    for name in ("workers", "service", "normcore", "migrations", "normbench", "torch", "celery", "logging"):
+        package = folder / name
+        package.mkdir()
+        (package / "__init__.py").write_text(f"open({str(ran)!r}, 'a').write('{name} ')\n")
+    return ran
+
+
 @pytest.fixture(scope="module", params=["embedded", "cluster"])
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all journeys. Each journey has its own task or experiment."""
     folder = tmp_path_factory.mktemp("journey")
+    foreign_modules(folder)
     if request.param == "embedded":
         with service(folder) as embedded:
             embedded.up()
@@ -161,3 +175,12 @@ def test_urgent_runs_overtake_those_that_wait(running: Service) -> None:
     running.http.post(f"/v1/experiments/{blocker['id']}/cancel")
     started = [running.wait_ended(experiment)["started_at"] for experiment in [urgent, *usual]]
     assert started == sorted(started)
+
+
+def test_no_process_has_imported_from_the_current_directory_and_all_end_well(running: Service) -> None:
+    """The last of the journeys. Every process has worked by now."""
+    for process in running.running:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0, running.logs()
+    ran = running.folder / "ran"
+    assert not ran.exists(), ran.read_text()

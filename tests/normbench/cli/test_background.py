@@ -93,9 +93,10 @@ def test_a_wait_for_a_service_that_is_ending_is_told(variables: dict[str, str]) 
 
 
 def test_a_worker_that_cannot_train_on_its_device_ends_the_command_with_its_log(variables: dict[str, str]) -> None:
-    options = ["--port", str(free_port()), "--device", "cuda:9"]
-    process = command_process(variables, "up", "--detach", *options)
+    port = str(free_port())
+    process = command_process(variables, "up", "--detach", "--port", port, "--device", "cuda:9")
     printed, complaint = process.communicate(timeout=2 * SECONDS)
     assert (process.returncode, printed) == (2, "")
     assert complaint.startswith("normbench: the service ended with status 2; ")
     assert "normbench worker: cannot train on cuda:9 here; name another with --device" in complaint
+    assert not _answers(f"http://127.0.0.1:{port}")

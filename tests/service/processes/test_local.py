@@ -1,22 +1,23 @@
-"""``normbench up`` ends in order, is alone in its directory, runs no foreign code, and replaces processes that die."""
+"""``normbench up`` ends in order, is alone in its directory, and replaces processes that die."""
 
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psutil
 import pytest
 from sqlalchemy import select
 
+from service.db import Database
+from service.experiments.tables import Run
 from service.fleet.tables import Worker
 from service.processes import supervisor
+from service.processes.sole_use import sole_use
 from service.processes.stand_by import StandBy
-from service.processes.startup import prepare
+from service.processes.startup import StartupError, prepare
 from service.processes.supervisor import Supervisor
 from service.settings import Settings, read_settings
 from tests.processes import Service, service, until
@@ -25,29 +26,17 @@ ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 10
 NEVER = 3600  # seconds; no lease runs out in a test
 
 
-def foreign_modules(folder: Path) -> Path:
-    """Write packages with the names of ours and of others into a folder; return the file that exists after one was
-    imported."""
-    ran = folder / "ran"
-    for name in ("workers", "service", "normcore", "migrations", "normbench", "torch", "celery", "logging"):
-        package = folder / name
-        package.mkdir()
-        (package / "__init__.py").write_text(f"open({str(ran)!r}, 'a').write('{name} ')\n")
-    return ran
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service for many tests, as each start costs seconds. A test that ends the service starts it again."""
+    """A service for many tests, as each start costs seconds."""
     folder = tmp_path_factory.mktemp("local")
-    foreign_modules(folder)
     with service(folder, checkpoint_seconds=0.5, lease_seconds=NEVER, heartbeat_seconds=0.5) as running:
         yield running
 
 
 @pytest.fixture
 def local(shared: Service) -> Iterator[Service]:
-    """The shared service, which runs and has no work. A training without an end would compute beside later tests."""
+    """The shared service, running. At the end its work is cancelled, which would compute beside later tests."""
     shared.up()
     yield shared
     shared.cancel_all()
@@ -58,61 +47,6 @@ def is_alive(process: psutil.Process) -> bool:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
-
-
-def stand_by(local: Service, up: subprocess.Popen[bytes]) -> psutil.Process:
-    """The stand-by worker, after its fork server has started."""
-    at_work = local.worker_pid()
-
-    def find() -> psutil.Process | None:
-        waiting = [process for process in psutil.Process(up.pid).children() if process.pid != at_work]
-        return next((process for process in waiting if process.children()), None)
-
-    found: psutil.Process = until(find, 60, local.logs)
-    return found
-
-
-def test_up_without_the_device_of_its_workers_says_so_and_ends(tmp_path: Path) -> None:
-    with service(tmp_path) as running:
-        assert running.start("up", "--port", str(running.port), "--device", "cuda:63").wait(90) == 2
-        assert "cannot train on cuda:63 here; name another with --device" in running.logs()
-        with pytest.raises(httpx.TransportError):
-            running.http.get("/healthz")
-
-
-def test_processes_of_a_cluster_import_nothing_from_the_current_directory_and_end_well(tmp_path: Path) -> None:
-    ran = foreign_modules(tmp_path)
-    with service(tmp_path) as running:
-        processes = running.cluster()
-        assert running.wait_ended(running.submit())["state"] == "succeeded"
-        for name, process in processes.items():
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0, f"{name}: {running.logs()}"
-    assert not ran.exists(), ran.read_text()
-
-
-def test_up_imports_nothing_from_the_current_directory(local: Service) -> None:
-    assert local.wait_ended(local.submit())["state"] == "succeeded"
-    ran = local.folder / "ran"
-    assert not ran.exists(), ran.read_text()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_up_that_is_told_to_stop_gives_its_run_back_and_leaves_no_process(
-    local: Service, number: signal.Signals
-) -> None:
-    up = local.up()
-    training = local.submit(**ENDLESS)
-    local.wait_for_step(training, 10)
-    below = psutil.Process(up.pid).children(recursive=True)
-    assert len(below) >= 3, "a worker, its fork server, a training process"
-    up.send_signal(number)
-    following = local.start_up()  # without waiting: it waits itself
-    assert up.wait(60) == 0, local.logs()
-    assert [process for process in below if is_alive(process)] == []
-    assert local.up() == following, local.logs()
-    run = local.wait_for(training, lambda run: run["state"] == "running" and run["resumed_from_step"])
-    assert [entry["lost"] for entry in run["history"]] == [False]
 
 
 def test_a_killed_fork_server_disturbs_no_training_and_is_replaced(local: Service) -> None:
@@ -150,32 +84,34 @@ def test_a_killed_worker_is_replaced_at_once_with_all_that_it_held(local: Servic
     assert len(local.get("/v1/workers")["items"]) == 1, "the dead ones are not shown"
 
 
-def test_a_stand_by_replaces_a_killed_worker_and_gets_a_stand_by_itself(tmp_path: Path) -> None:
-    with service(tmp_path, checkpoint_seconds=0.5, lease_seconds=NEVER, heartbeat_seconds=0.5, stand_by=True) as local:
-        up = local.up()
-        victim = local.submit(**ENDLESS)
-        local.wait_for_step(victim, 10)
-        waiting = stand_by(local, up)
-        psutil.Process(local.worker_pid()).kill()
-        local.wait_for(victim, lambda run: run["attempt"] == 2 and run["state"] == "running")
-        assert local.worker_pid() == waiting.pid
-        stand_by(local, up).kill()
-        psutil.Process(local.worker_pid()).kill()
-        local.wait_for(victim, lambda run: run["attempt"] == 3 and run["state"] == "running")
-        below = psutil.Process(up.pid).children(recursive=True)
-        up.terminate()
-        assert up.wait(60) == 0, local.logs()
-        assert [process for process in below if is_alive(process)] == []
+def test_up_is_alone_and_on_a_signal_gives_its_run_back_and_leaves_no_process(shared: Service) -> None:
+    """The last test of the shared service, which has ended after it."""
+    up = shared.up()
+    alone = pytest.raises(StartupError, match=rf"runs in .* already \(process {up.pid}\)")
+    with alone, sole_use(shared.data_dir, note=print):
+        pass
+    training = shared.submit(**ENDLESS)
+    shared.wait_for_step(training, 10)
+    end(shared, signal.SIGTERM, following=True)
+    run = shared.wait_for(training, lambda run: run["state"] == "running" and run["resumed_from_step"])
+    assert [entry["lost"] for entry in run["history"]] == [False]
+    end(shared, signal.SIGINT)
+    with closing(Database(f"sqlite:///{shared.data_dir}/normbench.db")) as db, db.snapshot() as session:
+        stored = session.get_one(Run, run["id"])
+        assert (stored.state, [entry["lost"] for entry in stored.history]) == ("queued", [False, False])
 
 
-def test_a_second_up_in_the_same_directory_names_the_first_and_ends(local: Service) -> None:
-    first = local.up()
-    second = local.start("up", "--port", "0")
-    assert second.wait(60) == 2
-    assert f"`normbench up` runs in {local.folder / 'data'} already (process {first.pid})" in local.logs()
-    first.kill()
-    first.wait(10)
-    local.up()
+def end(local: Service, number: signal.Signals, *, following: bool = False) -> None:
+    """Send a signal to ``normbench up`` alone; check that it ends well, and all its processes with it. A ``following``
+    one is started at once, and waits for that end."""
+    up = local.up()
+    below = psutil.Process(up.pid).children(recursive=True)
+    assert len(below) >= 3, "a worker, its fork server, a training process"
+    up.send_signal(number)
+    another = local.start_up() if following else None
+    assert up.wait(60) == 0, local.logs()
+    assert [process for process in below if is_alive(process)] == []
+    assert another is None or local.up() == another, local.logs()
 
 
 class Supervised:
@@ -184,11 +120,16 @@ class Supervised:
     def __init__(self, folder: Path) -> None:
         self.settings = read_settings(Settings, data_dir=folder)
         self.db = prepare(self.settings)
-        self.supervisor = Supervisor(self.db, self.settings, "cpu", cannot_work=lambda: None)
+        self._others = psutil.Process().children()
         self._seen = {""}
 
-    def next_worker(self) -> int:
-        """The process id of a worker that this method has not returned before."""
+    def start(self, **changes: object) -> None:
+        settings = self.settings.model_copy(update=changes)
+        self.supervisor = Supervisor(self.db, settings, "cpu", cannot_work=lambda: None)
+        self.supervisor.start(1)
+
+    def next_worker(self) -> psutil.Process:
+        """A worker that this method has not returned before."""
 
         def find() -> Worker | None:
             with self.db.snapshot() as session:
@@ -196,27 +137,52 @@ class Supervised:
 
         worker = until(find, 60, str)
         self._seen.add(worker.id)
-        return int(worker.pid)
+        return psutil.Process(worker.pid)
+
+    def next_process(self, *known: psutil.Process) -> psutil.Process:
+        """A process that the supervisor has started and that is not ``known``."""
+
+        def find() -> psutil.Process | None:
+            return next((p for p in psutil.Process().children() if p not in (*self._others, *known)), None)
+
+        process: psutil.Process = until(find, 60, str)
+        return process
+
+    def stop(self) -> None:
+        """Stop the supervisor, and check that no process is left."""
+        below = [p for p in psutil.Process().children() if p not in self._others]
+        below += [child for process in below for child in process.children(recursive=True)]
+        self.supervisor.stop()
+        self.db.close()
+        assert [process for process in below if is_alive(process)] == []
 
 
 @pytest.fixture
-def supervised(tmp_path: Path) -> Iterator[Supervised]:
+def supervised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervised]:
+    """A supervisor that replaces workers at once if they were killed at work, and after other failures never."""
+    monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.0, NEVER))
+    monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
     supervised = Supervised(tmp_path)
     yield supervised
-    supervised.supervisor.stop()
-    supervised.db.close()
+    supervised.stop()
 
 
-def test_workers_killed_at_work_are_replaced_without_a_pause_and_have_no_stand_by_unless_asked_for(
+def test_a_stand_by_replaces_a_killed_worker_and_gets_a_stand_by_itself(supervised: Supervised) -> None:
+    supervised.start(stand_by=True)
+    first = supervised.next_worker()
+    second = supervised.next_process(first)
+    first.kill()
+    assert supervised.next_worker() == second
+    supervised.next_process(first, second)
+
+
+def test_a_killed_worker_is_replaced_at_once_and_has_no_stand_by_unless_asked_for(
     supervised: Supervised, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_bys: list[StandBy] = []
-    monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.0, NEVER))
-    monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
     monkeypatch.setattr(StandBy, "fill", lambda self: stand_bys.append(self))
-    supervised.supervisor.start(1)
-    for _ in range(2):
-        os.kill(supervised.next_worker(), signal.SIGKILL)
+    supervised.start()
+    supervised.next_worker().kill()
     supervised.next_worker()
     assert stand_bys == []
 
@@ -227,12 +193,12 @@ def test_workers_are_started_again_after_no_process_could_be_started(
     monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.1,))
     with monkeypatch.context() as broken:
         broken.setattr(sys, "executable", "/gone/python")
-        supervised.supervisor.start(1)
+        supervised.start()
         until(lambda: caplog.text.count("no worker can be started: ") > 1, 30, lambda: caplog.text)
-    supervised.next_worker()
+    supervised.next_process()
 
 
-def test_a_stand_by_that_cannot_be_started_or_dies_is_started_again(
+def test_a_stand_by_that_cannot_be_started_or_dies_is_started_again_and_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("service.processes.stand_by.STAND_BY_SECONDS", 0.0)
@@ -255,6 +221,9 @@ def test_a_stand_by_that_cannot_be_started_or_dies_is_started_again(
         assert waiting() == [worker], "one at most"
         worker.kill()
         until(lambda: not waiting(), 10, str)
+    taken = spare.take()
+    assert [process.pid for process in waiting()] == [taken.process.pid], "not one that has died"
+    taken.end()
     spare.fill()
     spare.stop()
     assert waiting() == []
