@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -58,13 +58,33 @@ def identified(db: Database) -> dict[str, list[str]]:
     }
 
 
+ALL = """
+import sys
+from normbench.cli import app
+for command in sys.argv[1:]:
+    app(command.split(), standalone_mode=False)
+    print("END OF A COMMAND")
+"""
+
+
+def process(commands: Iterable[str]) -> list[str]:
+    """Arguments of a process that executes many commands, as each process takes half a second to start."""
+    return [sys.executable, "-P", "-c", ALL, *commands]
+
+
+def by_command(commands: Iterable[str], text: str) -> dict[str, str]:
+    *shown, rest = text.split("END OF A COMMAND\n")
+    assert rest == "", text
+    return dict(zip(commands, shown, strict=True))
+
+
 @pytest.mark.parametrize(("columns", "plain"), [(80, {}), (50, {"NO_COLOR": "1"})])
 def test_identifying_texts_are_not_cut_on_a_narrow_terminal(
     columns: int, plain: dict[str, str], environment: dict[str, str], identified: dict[str, list[str]]
 ) -> None:
+    shown = by_command(identified, on_a_terminal(process(identified), columns, environment | plain))
     for command, names in identified.items():
-        arguments = [sys.executable, "-P", "-m", "normbench", *command.split()]
-        text = on_a_terminal(arguments, columns, environment | plain)
+        text = shown[command]
         for name in names:
             assert any(name in line for line in text.splitlines()), f"{name} is broken in {command}:\n{text}"
         assert max(map(len, text.splitlines())) <= columns, text
@@ -75,19 +95,16 @@ def test_each_row_is_one_line_in_a_pipe_whatever_the_columns(
     environment: dict[str, str], identified: dict[str, list[str]]
 ) -> None:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("NORMBENCH_")}
+    environment = {**inherited, **environment, "COLUMNS": "50"}
+    result = subprocess.run(
+        process(identified), env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    shown = by_command(identified, result.stdout)
     for command, names in identified.items():
-        result = subprocess.run(
-            [sys.executable, "-P", "-m", "normbench", *command.split()],
-            env={**inherited, **environment, "COLUMNS": "50"},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        lines = result.stdout.splitlines()
+        lines = shown[command].splitlines()
         for name in names:
-            assert any(name in line for line in lines), f"{name} in {command}:\n{result.stdout}"
-        assert "Widen the terminal" not in result.stdout
+            assert any(name in line for line in lines), f"{name} in {command}:\n{shown[command]}"
+        assert "Widen the terminal" not in shown[command]
         if command == "methods":
             assert sum(line.split()[:1] == ["layer_norm"] for line in lines) == 1
             assert any("layer_norm" in line and "arXiv:1607.06450" in line for line in lines)

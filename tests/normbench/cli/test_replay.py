@@ -18,8 +18,8 @@ from tests.processes import Service, service
 @pytest.fixture
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     with service(tmp_path) as started:
-        started.up()
-        monkeypatch.setenv("NORMBENCH_URL", f"http://127.0.0.1:{started.port}")
+        started.work()
+        monkeypatch.setenv("NORMBENCH_URL", str(started.http.base_url))
         monkeypatch.setenv("NORMBENCH_API_KEY", "")
         monkeypatch.setenv("COLUMNS", "200")
         yield started
