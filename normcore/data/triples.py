@@ -1,9 +1,10 @@
 """Triples: three sentences in a row, which train skip-thoughts. They come from novels, or from BookCorpus."""
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
@@ -106,13 +107,13 @@ class _Read:
 
     @classmethod
     def of(cls, sources: Iterable[Iterable[Sentence]]) -> "_Read":
-        words: dict[str, int] = {}
+        words: defaultdict[str, int] = defaultdict(count().__next__)
         codes, lengths, runs, places = (array("i") for _ in range(4))
         run = -1
         for source in sources:
             for k, sentence in enumerate(source):
                 run += k % RUN == 0
-                codes.extend(words.setdefault(word, len(words)) for word in sentence)
+                codes.extend(map(words.__getitem__, sentence))
                 lengths.append(len(sentence))
                 runs.append(run)
                 places.append(k // RUN)

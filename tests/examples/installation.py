@@ -42,8 +42,10 @@ def environment(pythonpath: str, folder: Path) -> dict[str, str]:
 
 @contextmanager
 def trainer(pythonpath: str, folder: Path) -> Iterator[WarmPython]:
-    """A process that has imported what each training needs, and nothing of the packages in ``pythonpath``."""
-    with warm_python(["normcore.run"], environment(pythonpath, folder), folder) as python:
+    """A process that has imported what each training needs, and nothing of the packages in ``pythonpath``. Trainings
+    probe the machine once.
+    """
+    with warm_python(["normcore.run", "tests.brief_probe"], environment(pythonpath, folder), folder) as python:
         yield python
 
 

@@ -1,15 +1,18 @@
 """Runs of the benchmarks below take less than two gigabytes of memory in the profile ``small``."""
 
 import json
-import subprocess
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.warm_python import WarmPython, warm_python
+
 TASKS = ("attentive_reader", "draw", "handwriting", "order_embedding", "skip_thoughts")
 RUN = """
-import json, os, re, sys
+import json, re, sys
 from pathlib import Path
 import normcore.downstream
 from normcore.events import Evaluating, Finished
@@ -28,34 +31,24 @@ def peak(spec):
             make()
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 
-for written in json.loads(sys.argv[1]):
-    spec = resolve(written)
-    if os.fork():
-        assert os.wait()[1] == 0, spec.task.name
-    else:
-        print(json.dumps({spec.task.name: peak(spec)}), flush=True)
-        os._exit(0)
+print(peak(resolve(json.loads(sys.argv[1]))))
 """
 
 
 @pytest.fixture(scope="module")
-def peaks(datasets_dir: Path) -> dict[str, int]:
-    """Most kB of each benchmark's run, in a process of its own that a process with all imports forks."""
-    specs = [
-        {
-            "task": {"name": task, "profile": "small"},
-            "norm": {"method": "layer_norm"},
-            "training": {"max_steps": 3, "eval_every": 3},
-        }
-        for task in TASKS
-    ]
-    arguments = [json.dumps(specs), str(datasets_dir)]
-    done = subprocess.run([sys.executable, "-c", RUN, *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return {task: kilobytes for line in done.stdout.splitlines() for task, kilobytes in json.loads(line).items()}
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    modules = ["normcore.training.loop", "normcore.downstream"]
+    with warm_python(modules, os.environ, tmp_path_factory.mktemp("python")) as process:
+        yield process
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("task", TASKS)
-def test_peak_memory_is_below_two_gigabytes(task: str, peaks: dict[str, int]) -> None:
-    assert 100_000 < peaks[task] < 2_000_000_000 / 1024
+def test_peak_memory_is_below_two_gigabytes(task: str, python: WarmPython, datasets_dir: Path, tmp_path: Path) -> None:
+    spec = {
+        "task": {"name": task, "profile": "small"},
+        "norm": {"method": "layer_norm"},
+        "training": {"max_steps": 3, "eval_every": 3},
+    }
+    kilobytes = int(python.run(tmp_path, "-c", RUN, json.dumps(spec), str(datasets_dir)))
+    assert 100_000 < kilobytes < 2_000_000_000 / 1024

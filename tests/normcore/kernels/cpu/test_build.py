@@ -94,11 +94,14 @@ def chosen(warm: WarmPython, tmp_path: Path) -> Chosen:
     return choose
 
 
+ROOT = Path(__file__).parents[4]
 FLAGS = {"x86-64-v4": "avx512bw", "x86-64-v3": "avx2", "portable": None}
 
 
 @pytest.mark.parametrize("capability", ["avx512", "avx2", "default"])
-def test_every_instruction_set_gives_what_the_reference_gives(capability: str, tmp_path: Path, quickly: str) -> None:
+def test_every_instruction_set_gives_what_the_reference_gives(
+    capability: str, tmp_path: Path, quickly: str, warm: WarmPython
+) -> None:
     """``test_unroll.py`` tests the instruction set of this processor. The others are compiled for this test only, in
     float32 and without optimization, which takes a quarter of the time. Each has one cell: all cells are made of the
     same parts."""
@@ -112,7 +115,7 @@ def test_every_instruction_set_gives_what_the_reference_gives(capability: str, t
     path = f"{bin_}:{os.environ['PATH']}"
     asked = {"ATEN_CPU_CAPABILITY": capability, "PATH": path, "XDG_CACHE_HOME": str(tmp_path)}
     cells = {"avx512": ("lstm",), "avx2": ("lstm",), "default": ("gru",)}[capability]
-    out, err = python(COMPARE, *cells, cwd=None, **asked).communicate(timeout=300)
+    out, err, _ = warm.told(ROOT, ("-c", COMPARE, *cells), asked)
     assert not err
     name, worst = out.split()
     assert name == expected
@@ -310,15 +313,13 @@ def test_prebuilt_objects_need_no_compiler(fake: Path, tmp_path: Path, quickly: 
     package.mkdir()
     copied = ["cp", "-r", *map(str, SOURCES.parents[2].iterdir()), str(package)]
     subprocess.run(copied, check=True)
-    build = [sys.executable, "-P", "-m", "normcore.kernels.cpu.build", instruction_set()]
     command(fake, "g++", quickly)
-    in_copy = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(build, env=in_copy, capture_output=True, text=True, check=True)
-    made = [Path(line) for line in done.stdout.splitlines()]
-    assert [path.parent for path in made] == [package / "kernels" / "cpu" / "prebuilt"] * 3
     empty = tmp_path / "empty"
     empty.mkdir()
-    out, err = python(CHOOSE, cwd=tmp_path, PATH=str(empty), XDG_CACHE_HOME=str(empty)).communicate(timeout=120)
+    with warm_python(["torch"], {**os.environ, "PYTHONPATH": str(tmp_path)}, tmp_path) as in_copy:
+        made = in_copy.run(tmp_path, "-m", "normcore.kernels.cpu.build", instruction_set()).splitlines()
+        assert [Path(path).parent for path in made] == [package / "kernels" / "cpu" / "prebuilt"] * 3
+        out, err, _ = in_copy.told(tmp_path, ("-c", CHOOSE), {"PATH": str(empty), "XDG_CACHE_HOME": str(empty)})
     assert out.split() == ["fused"] * 3, err
     assert list(empty.iterdir()) == []
 
