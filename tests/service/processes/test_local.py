@@ -56,6 +56,7 @@ def test_a_killed_fork_server_disturbs_no_training_and_is_replaced(local: Servic
     killed = training.parent()
     assert killed is not None
     killed.kill()
+    until(lambda: not is_alive(killed), 10, str)  # its training looks like a fork server while it is below the worker
 
     def has_another() -> bool:
         family = filter(is_alive, psutil.Process(local.worker_pid()).children(recursive=True))
