@@ -5,6 +5,7 @@ A notification may be lost or arrive twice without harm: the scheduler sends ano
 """
 
 import logging
+import math
 import queue
 import threading
 import time
@@ -134,6 +135,7 @@ class Notifier:
     def __init__(self, app: Celery) -> None:
         self._app = app
         self._closing = threading.Event()
+        self._deadline = math.inf  # of sending
         self._unsent: dict[str, queue.SimpleQueue[Notification | None]] = {d: queue.SimpleQueue() for d in QUEUES}
         self._threads = [
             threading.Thread(target=self._send_all, args=(unsent,), name=f"notifier {device}", daemon=True)
@@ -149,15 +151,15 @@ class Notifier:
 
     def close(self, timeout: float = PUBLISH_TIMEOUT) -> None:
         """Send the messages that still wait, for at most ``timeout`` seconds, and stop."""
-        deadline = time.monotonic() + timeout
+        self._deadline = time.monotonic() + timeout
         self._closing.set()
         for unsent in self._unsent.values():
             unsent.put(None)
         for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            thread.join(max(0.0, self._deadline - time.monotonic()))
 
     def _send_all(self, unsent: queue.SimpleQueue[Notification | None]) -> None:
-        while (notification := unsent.get()) is not None:
+        while (notification := unsent.get()) is not None and time.monotonic() < self._deadline:
             began = time.perf_counter()
             try:
                 self._app.send_task(

@@ -147,10 +147,12 @@ def tries(silent: socket.socket) -> int:
 
 @pytest.mark.timeout(60)
 def test_notifying_never_waits_for_a_broker_and_closing_hardly(tmp_path: Path, silent: socket.socket) -> None:
+    others = set(threading.enumerate())
     notifier = Notifier(make_celery(on_broker(tmp_path, url_of(silent))))
     notifier.notify(Notification(f"run_{k}", "auto") for k in range(1000))
     notifier.close(timeout=0.1)
     assert tries(silent) < 30, "all 1000 were waited for"
+    eventually(lambda: not any(t.name.startswith("notifier") for t in set(threading.enumerate()) - others))
 
 
 def test_messages_are_sent_again_once_the_broker_is_back(tmp_path: Path, redis_url: str) -> None:
