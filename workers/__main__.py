@@ -23,7 +23,10 @@ def main() -> int:
     arguments = parser.parse_args()
     fork_server.start()
     gc.set_threshold(50_000)  # imports make no garbage, and the searches for it take a tenth of a second
-    return _serve(arguments)
+    try:
+        return _serve(arguments)
+    finally:
+        fork_server.end()
 
 
 def _serve(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +32,14 @@ def start() -> None:
     forkserver.ensure_running()
 
 
+def end() -> None:
+    """End the fork server at once. By itself it would end after its imports."""
+    server: Any = forkserver._forkserver
+    if server._forkserver_pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(server._forkserver_pid, signal.SIGKILL)
+
+
 def restart(device: str) -> None:
     """End the fork server and start another, which imports the code as it is now; wait until it has done so. No process
     that was forked from the old server may be at work.
@@ -38,9 +47,8 @@ def restart(device: str) -> None:
     Raises:
         OSError, EOFError: no process can be started, because memory, files or processes ran out.
     """
+    end()
     server: Any = forkserver._forkserver
-    if server._forkserver_pid is not None:
-        os.kill(server._forkserver_pid, signal.SIGKILL)
     server._stop()
     start()
     look_for(device)
