@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -43,26 +44,6 @@ def cache(cache_of_all: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.rmtree(cache_of_all, ignore_errors=True)
     cache_of_all.mkdir()
     return cache_of_all
-
-
-def worker(cache: Path, trial: str, seconds: float = 60) -> "subprocess.Popen[str]":
-    """A process that tries all pairs by the function ``trial`` of ``gpu_trials``; it prints its log and its result."""
-    program = (
-        "import logging; logging.basicConfig(level='INFO', format='%(message)s');"
-        " from workers import fork_server; fork_server.start();"
-        f" from {gpu_trials.__name__} import {trial}; from workers.gpu_check import try_all;"
-        f" print(try_all('cpu', {trial}, {seconds}))"
-    )
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
-    command = [sys.executable, "-c", program]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def told(process: "subprocess.Popen[str]") -> tuple[list[str], str]:
-    """Log lines of the process, and its result."""
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    return err.splitlines(), out.strip()
 
 
 def test_a_trial_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(
@@ -113,25 +94,37 @@ def test_trials_end_after_three_in_a_row_that_broke(caplog: pytest.LogCaptureFix
 
 
 def test_two_workers_try_each_pair_once_and_one_after_the_other(cache: Path) -> None:
-    workers = [worker(cache, "counted"), worker(cache, "counted")]
-    assert [told(process)[1] for process in workers] == ["None", "None"]
+    """Each trial has a process of its own, so threads will do for the workers."""
+    with ThreadPoolExecutor() as pool:
+        workers = [pool.submit(try_all, "cpu", gpu_trials.counted, 60) for _ in range(2)]
+        assert [worker.result() for worker in workers] == [None, None]
     assert sorted((cache / "calls").read_text().splitlines()) == sorted(map(" ".join, FUSED_PAIRS))
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["told to stop", "killed"])
 def test_a_trial_and_the_processes_that_it_started_end_with_their_worker(cache: Path, end: signal.Signals) -> None:
-    process = worker(cache, "compiles_for_ever")
+    program = (
+        "from workers import fork_server; fork_server.start();"
+        " from tests.workers.gpu_trials import compiles_for_ever; from workers.gpu_check import try_all;"
+        " try_all('cpu', compiles_for_ever, 60)"
+    )
+    command = [sys.executable, "-c", program]
+    process = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": str(cache)}, stderr=subprocess.DEVNULL)
     pid_file = cache / "compiler"
     until(lambda: pid_file.exists() and pid_file.read_text() != "", 60, lambda: "no compiler")
     compiler = int(pid_file.read_text())
     process.send_signal(end)
-    process.communicate(timeout=30)
+    process.wait(30)
     until(lambda: not psutil.pid_exists(compiler), 10, lambda: "the compiler lives on")
     assert gpu_verdicts.verdicts(CPU) == {}
 
 
-def test_no_fused_kernel_runs_untried_if_verdicts_cannot_be_stored(cache: Path) -> None:
-    """The folder's name is too long to be used. A folder without permissions would not do: root could read it."""
-    lines, missing = told(worker(cache / ("x" * 300), "right"))
-    assert "File name too long" in lines[1]
-    assert missing.startswith("wrong or untried on this device: lstm with none")
+def test_no_fused_kernel_runs_untried_if_verdicts_cannot_be_stored(
+    cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file stands in the place of the folder. A folder without permissions would not do: root could read it."""
+    caplog.set_level("INFO")
+    (cache / "normbench").touch()
+    missing = try_all("cpu", gpu_trials.right, 60)
+    assert "Not a directory" in caplog.messages[1]
+    assert str(missing).startswith("wrong or untried on this device: lstm with none")

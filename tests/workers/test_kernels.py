@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import shutil
-import signal
 import sys
 import sysconfig
 import time
@@ -80,45 +79,30 @@ def uncompiled(machine: Path) -> Path:
 
 
 def objects(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / "cache").rglob("*") if path.is_file() and path.suffix != ".lock")
+    """Compiled kernels in a folder of caches."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and path.suffix == ".so")
 
 
-def test_kernels_are_compiled_once_before_the_first_run_and_found_by_it(tmp_path: Path, quickly: str) -> None:
-    calls = tmp_path / "calls"
-    path = compiler(tmp_path / "bin", f'echo "$@" >> {calls}; {quickly}')
-    with bare(tmp_path, path) as running:
+def test_a_worker_that_compiles_is_registered_and_claims_nothing(tmp_path: Path, quickly: str) -> None:
+    go = tmp_path / "go"
+    waits = f"while [ ! -e {go} ]; do sleep 0.1; done; {quickly}"
+    with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac"), heartbeat_seconds=60) as running:
         running.work()
-        until(lambda: fused(running), 30, running.logs)  # a worker that compiles counts as one with kernels
+        until(lambda: "compiling" in running.logs() and fused(running), 60, running.logs)
+        assert fused(running) == [None]
         experiment = running.submit(training=BRIEF | {"kernel": "fused"})
-        running.wait_succeeded(experiment)
-        assert running.run_of(experiment)["kernel"] == "fused"
-        assert fused(running) == [True]
-        assert told(running) == [COMPILING]
-        assert sum("kernel.cpp" in call for call in calls.read_text().splitlines()) == 3
-        assert [name.partition("-")[0] for name in objects(tmp_path)] == ["gru", "lstm", "rnn"]
-        running.kill_all(signal.SIGTERM)
-        running.start("worker", "--device", "cpu")
-        until(lambda: fused(running) == [True], 30, running.logs)
-        assert told(running) == [COMPILING], "it was silent the second time"
-
-
-def test_a_worker_without_a_compiler_logs_one_line_and_uses_the_reference(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with bare(tmp_path, str(tmp_path / "empty")) as running:
-        running.work()
-        experiment = running.submit(training=BRIEF)
+        assert running.run_of(experiment)["state"] == "queued"
+        released = datetime.now(UTC)
+        go.touch()
         running.wait_succeeded(experiment)
         run = running.run_of(experiment)
-        assert (run["kernel"], run["attempt"], run["history"]) == ("reference", 1, [])
-        assert fused(running) == [False]
-        assert told(running) == [f"{MISSING} there is no g++; install it (Debian: apt install g++)"]
-        assert not re.search(r"Traceback|ERROR", running.logs())
-        refused = running.http.post("/v1/experiments", json={**experiment["spec"], "training": {"kernel": "fused"}})
-        assert refused.status_code == 422
-        assert refused.json()["errors"][0]["loc"] == ["training", "kernel"]
+        assert datetime.fromisoformat(run["started_at"]) >= released
+        assert run["kernel"] == "fused"
+        assert fused(running) == [True], "told at once, not with the next heartbeat"
+        assert told(running) == [COMPILING]
 
 
-def test_a_compiler_that_fails_is_asked_once_and_not_by_every_run(tmp_path: Path) -> None:
+def test_a_worker_whose_compiler_fails_asks_it_once_and_uses_the_reference(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     path = compiler(tmp_path / "bin", f'{ASKED_ELSE} echo failed >> {calls}; echo "no such flag" >&2; exit 3;; esac')
     with bare(tmp_path, path) as running:
@@ -127,16 +111,20 @@ def test_a_compiler_that_fails_is_asked_once_and_not_by_every_run(tmp_path: Path
         asked = calls.read_text()
         experiment = running.submit(seeds=(0, 1), training=BRIEF)
         running.wait_succeeded(experiment)
-        assert running.run_of(experiment)["kernel"] == "reference"
+        run = running.run_of(experiment)
+        assert (run["kernel"], run["attempt"], run["history"]) == ("reference", 1, [])
         assert calls.read_text() == asked
         assert told(running)[1:] == [f"{MISSING} g++ ended with 3: no such flag"]
+        assert not re.search(r"Traceback|ERROR", running.logs())
+        refused = running.http.post("/v1/experiments", json={**experiment["spec"], "training": {"kernel": "fused"}})
+        assert refused.status_code == 422
+        assert refused.json()["errors"][0]["loc"] == ["training", "kernel"]
 
 
-@pytest.mark.parametrize("stubborn", [False, True], ids=["ends when told", "ends only when killed"])
-def test_a_compiler_that_hangs_keeps_no_worker_from_stopping_and_nothing_goes_on(
-    tmp_path: Path, stubborn: bool
-) -> None:
-    hangs = f"{'trap : TERM;' if stubborn else ''} echo $$ >> {tmp_path}/pids; while :; do sleep 1; done"
+def test_a_compiler_that_hangs_keeps_no_worker_from_stopping_and_nothing_goes_on(tmp_path: Path) -> None:
+    """The compiler of one cell ends when it is told to, the others only when they are killed."""
+    stubborn = f"mkdir {tmp_path}/first 2>/dev/null || trap : TERM"
+    hangs = f"{stubborn}; echo $$ >> {tmp_path}/pids; while :; do sleep 1; done"
     with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {hangs};; esac")) as running:
         worker = running.start("worker", "--device", "cpu")
         compilers = hanging(tmp_path, running.logs)
@@ -145,7 +133,7 @@ def test_a_compiler_that_hangs_keeps_no_worker_from_stopping_and_nothing_goes_on
         assert worker.wait(20) == 0, running.logs()
         assert time.monotonic() - began < 5
         until(lambda: not any(map(psutil.pid_exists, compilers)), 5, running.logs)
-        assert objects(tmp_path) == []
+        assert objects(tmp_path / "cache") == []
         assert "Traceback" not in running.logs()
 
 
@@ -164,22 +152,6 @@ def hanging(folder: Path, explain: Callable[[], str]) -> list[int]:
     at_once = min(len(CELLS), os.cpu_count() or 1)
     until(lambda: pids.exists() and len(pids.read_text().split()) >= at_once, 60, explain)
     return [int(pid) for pid in pids.read_text().split()]
-
-
-def test_a_worker_that_compiles_is_registered_and_claims_nothing(tmp_path: Path, quickly: str) -> None:
-    go = tmp_path / "go"
-    waits = f"while [ ! -e {go} ]; do sleep 0.1; done; {quickly}"
-    with bare(tmp_path, compiler(tmp_path / "bin", f"{ASKED_ELSE} {waits};; esac"), heartbeat_seconds=60) as running:
-        running.work()
-        until(lambda: "compiling" in running.logs() and fused(running), 60, running.logs)
-        assert fused(running) == [None]
-        experiment = running.submit(training=BRIEF | {"kernel": "fused"})
-        assert running.run_of(experiment)["state"] == "queued"
-        released = datetime.now(UTC)
-        go.touch()
-        running.wait_succeeded(experiment)
-        assert datetime.fromisoformat(running.run_of(experiment)["started_at"]) >= released
-        assert fused(running) == [True], "told at once, not with the next heartbeat"
 
 
 def test_a_worker_on_a_gpu_needs_triton_and_no_kernels_of_the_cpu(
@@ -265,18 +237,40 @@ def test_a_compiling_process_that_is_killed_is_logged_and_ends_no_worker(
     assert lines(caplog) == [COMPILING, f"{MISSING} {missing}"]
 
 
-@pytest.mark.parametrize("what", ["compiler", "cache"])
+def test_kernels_are_compiled_once_and_found_by_the_next_worker(
+    uncompiled: Path, quickly: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    calls = uncompiled / "calls"
+    compiler(uncompiled, f'echo "$@" >> {calls}; PATH={os.environ["PATH"]}; {quickly}')
+    assert prepare("cpu") is None
+    assert lines(caplog) == [COMPILING]
+    assert calls.read_text().count("kernel.cpp") == 3
+    assert [name.partition("-")[0] for name in objects(uncompiled)] == ["gru", "lstm", "rnn"]
+    assert prepare("cpu") is None
+    assert lines(caplog) == [COMPILING], "it was silent the second time"
+    assert calls.read_text().count("kernel.cpp") == 3
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("no compiler", "there is no g++; install it (Debian: apt install g++)"),
+        ("compiler", "g++ cannot be started: Permission denied"),
+        ("cache", "cannot be written: [Errno 20]"),
+    ],
+)
 def test_an_unusable_compiler_or_cache_is_logged_in_one_plain_line(
-    uncompiled: Path, caplog: pytest.LogCaptureFixture, what: str
+    uncompiled: Path, caplog: pytest.LogCaptureFixture, what: str, why: str
 ) -> None:
     """A file stands in the place of the cache. A folder without permissions would not do: root could write it."""
-    compiler(uncompiled, "")
+    if what != "no compiler":
+        compiler(uncompiled, "")
     if what == "compiler":
         (uncompiled / "g++").chmod(0o644)
-    else:
+    if what == "cache":
         (uncompiled / "normbench").touch()
     missing = str(prepare("cpu"))
-    why = {"compiler": "g++ cannot be started: Permission denied", "cache": "cannot be written: [Errno 20]"}[what]
     assert why in missing
     assert lines(caplog) == [f"{MISSING} {missing}"]
     assert "\n" not in missing
