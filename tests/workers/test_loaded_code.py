@@ -141,42 +141,40 @@ def test_the_next_training_has_the_edited_code_and_its_log_says_so(
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     with service(tmp_path) as running:
         running.up()
-        first = running.submit("mean_absolute_norm")
-        before = losses(running, first)
-        again = running.submit("mean_absolute_norm")
+        before = losses(running, submitted(running))
+        again = submitted(running)
         assert losses(running, again) == before
+        assert "code was edited" not in log_of(running, again)
+
         source = layers(site).read_text()
         tripled = source.replace("return (self.weight *", "return (3 * self.weight *")
-        layers(site).write_text(tripled)
-        second = running.submit("mean_absolute_norm")
+        layers(site).write_text(f"{source}\nopen(__file__, 'w').write({tripled!r})\n")  # edited right after its import
+        second = submitted(running)
         of_tripled = losses(running, second)
         assert of_tripled != before
-        assert "code was edited" not in log_of(running, again)
         assert "a fresh process, because code was edited since the last training: mean_absolute_norm/layers.py" in (
             log_of(running, second)
         )
         layers(site).write_text(source)
         assert pooled(running, 2) == [(2, 1)], "of the code that lies there, without another training"
-        assert losses(running, running.submit("mean_absolute_norm")) == before
+        assert losses(running, submitted(running)) == before
         assert pooled(running, 3) == [(3, 1)]
 
         layers(site).write_text(f"{source}\nfrom helpers_of_mine import FACTOR\n\n1 / FACTOR\n")
         helpers = site / "helpers_of_mine.py"  # the fork server imports it with the options
         helpers.write_text("FACTOR = 0\n")
-        failed = running.wait_ended(running.submit("mean_absolute_norm"))
+        failed = running.wait_ended(submitted(running))
         assert (failed["state"], "ZeroDivisionError" in failed["error"]) == ("failed", True)
         helpers.write_text("FACTOR = 10\n")
-        assert losses(running, running.submit("mean_absolute_norm")) == before, "a mended mistake fails no later run"
-
-        layers(site).write_text(f"{source}\nFACTOR = 1\n")
-        assert losses(running, running.submit("mean_absolute_norm")) == before
+        assert losses(running, submitted(running)) == before, "a mended mistake fails no later run"
         time_ns = layers(site).stat().st_mtime_ns
-        layers(site).write_text(f"{source}\n1 / 0     \n")
+        layers(site).write_text(layers(site).read_text().replace("1 / FACTOR", "1 / 0     "))
         os.utime(layers(site), ns=(time_ns, time_ns))  # a copy may have the time and the size of the file before it
-        assert running.wait_ended(running.submit("mean_absolute_norm"))["state"] == "failed"
+        assert running.wait_ended(submitted(running))["state"] == "failed"
 
-        layers(site).write_text(f"{source}\nopen(__file__, 'w').write({tripled!r})\n")  # edited right after its import
-        assert losses(running, running.submit("mean_absolute_norm")) == of_tripled
+
+def submitted(running: Any) -> Any:
+    return running.submit("mean_absolute_norm", training={"max_steps": 4, "eval_every": 2, "target": None})
 
 
 def pooled(running: Any, n_runs: int, patience: float = 10.0) -> list[tuple[int, int]]:
