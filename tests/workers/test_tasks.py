@@ -34,6 +34,8 @@ from workers.settings import WorkerSettings
 from workers.tasks import Executor, Watch
 from workers.trainer import Trainer
 
+BRIEF: dict[str, Any] = {"max_steps": 2, "eval_every": 1, "target": None}
+
 
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[Database]:
@@ -88,7 +90,7 @@ def test_an_attempt_that_is_overtaken_at_its_very_end_leaves_no_outputs(
     monkeypatch: pytest.MonkeyPatch,
     moment: str,
 ) -> None:
-    run_id = submitted(db).runs[0].id
+    run_id = submitted(db, training=BRIEF).runs[0].id
     write_on = getattr(Report, moment)
 
     def overtaken(report: Report, *message: RunFinished) -> object:
@@ -132,7 +134,7 @@ def test_the_curves_of_a_run_are_among_its_artifacts_as_the_api_draws_them(
 def test_the_curves_of_a_resumed_run_begin_where_its_first_attempt_did(
     settings: WorkerSettings, db: Database, executor_of: Callable[[str], Executor]
 ) -> None:
-    training = {"max_steps": 300, "eval_every": 10, "target": None}
+    training = {"max_steps": 300, "eval_every": 25, "target": None}
     run_id = submitted(db, training=training).runs[0].id
     first = executor_of("wrk_1")
     thread = threading.Thread(target=first.execute_next)
@@ -147,7 +149,7 @@ def test_the_curves_of_a_resumed_run_begin_where_its_first_attempt_did(
     assert (run.state, run.attempt) == ("succeeded", 2)
     assert run.resumed_from_step
     stored = json.loads(Artifacts(settings.artifacts_url).read(run_id, 2, "figures/curves.json"))
-    assert {tuple(line["x"]) for line in stored["data"]} == {tuple(range(10, 301, 10))}
+    assert {tuple(line["x"]) for line in stored["data"]} == {tuple(range(25, 301, 25))}
     assert {attempt for *_, attempt in rows_of(db, run_id)} == {1, 2}
 
 
@@ -177,7 +179,7 @@ def leaders() -> list[psutil.Process]:
 def test_a_run_whose_curves_cannot_be_stored_waits_and_keeps_its_checkpoints(
     settings: WorkerSettings, db: Database, executor_of: Callable[[str], Executor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id, other = (submitted(db, seeds=[seed]).runs[0].id for seed in (0, 1))
+    run_id, other = (submitted(db, seeds=[seed], training=BRIEF).runs[0].id for seed in (0, 1))
     write = Artifacts.write
 
     def full(store: Artifacts, run_id: str, attempt: int, name: str, content: bytes) -> None:

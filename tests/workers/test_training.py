@@ -134,6 +134,8 @@ def checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Artifacts:
         if isinstance(event, Stepped) and event.step in (OLDER, NEWEST):
             content = Bundle(event.checkpoint(), start, [measured(event.step)])
             store.write("run_1", 1, name_of(event.step), bundle.pack(content))
+        if isinstance(event, Stepped) and event.step == NEWEST:
+            break
     return store
 
 
