@@ -241,6 +241,6 @@ def test_a_worker_lives_on_after_a_training_that_ran_out_of_memory(tmp_path: Pat
         run = running.wait_ended(experiment)
         assert (run["state"], run["attempt"], run["history"]) == ("failed", 1, [])
         assert run["error"].startswith("out of memory: ")
-        running.wait_succeeded(running.submit("none"))
+        running.wait_succeeded(running.submit("none", training={"max_steps": 2, "eval_every": 2}))
         (still,) = running.get("/v1/workers")["items"]
         assert still["pid"] == worker["pid"]

@@ -22,6 +22,7 @@ from workers.notifications import NotificationConsumer
 
 PATIENCE = 20.0  # seconds
 NOTHING: dict[str, Any] = {}
+BRIEF: dict[str, Any] = {"max_steps": 2, "eval_every": 2}
 ENVELOPE: dict[str, Any] = {
     "body": base64.b64encode(b'[["run_nope"], {}, {}]').decode(),
     "content-encoding": "utf-8",
@@ -214,10 +215,10 @@ def test_a_worker_drops_invalid_messages_from_rabbitmq_and_takes_the_next(
 def test_a_worker_process_goes_on_after_invalid_messages(tmp_path: Path, redis_url: str) -> None:
     with service(tmp_path, broker_url=redis_url) as running:
         worker = running.work()
-        running.wait_succeeded(running.submit(seeds=(0,)))
+        running.wait_succeeded(running.submit(seeds=(0,), training=BRIEF))
         with redis.Redis.from_url(redis_url) as broker:
             broker.lpush(queue_name("cpu"), *RAW.values())
-            running.wait_succeeded(running.submit(seeds=(1,)))
+            running.wait_succeeded(running.submit(seeds=(1,), training=BRIEF))
             until(lambda: broker.llen(queue_name("cpu")) == 0, PATIENCE, running.logs)
         assert worker.poll() is None, running.logs()
         said = (tmp_path / "worker.log").read_text()
