@@ -18,8 +18,9 @@ from tests.processes import Service, service, until
 from tests.proxies import Proxy, proxy_to
 
 ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 10, "target": None}}
+BRIEF: dict[str, Any] = {"training": {"max_steps": 2, "eval_every": 2, "target": None}}
 BACK_SECONDS = 30.0
-SETTINGS = {"checkpoint_seconds": 0.5, "lease_seconds": 4, "heartbeat_seconds": 1, "database_call_seconds": 2}
+SETTINGS = {"checkpoint_seconds": 0.5, "lease_seconds": 2, "heartbeat_seconds": 0.5, "database_call_seconds": 1}
 
 
 @pytest.fixture
@@ -70,10 +71,12 @@ def wait_until_lease_expires(cluster: Service, database_url: str, experiment: di
     engine.dispose()
 
 
-def test_a_silent_database_stops_no_process_for_long(
-    cluster: Service, database_proxy: Proxy, fresh_postgres_url: str
+def test_silent_servers_stop_no_process_for_long(
+    cluster: Service, database_proxy: Proxy, broker_proxy: Proxy, fresh_postgres_url: str
 ) -> None:
-    """The outage lasts until the lease of the run has expired."""
+    """The database is silent until the lease of the run has expired. In the end both servers are silent while one
+    worker trains and another worker waits for work.
+    """
     processes = cluster.cluster()
     victim = cluster.submit(**ENDLESS)
     step = cluster.wait_for_step(victim, 10)["progress"]["step"]
@@ -83,19 +86,17 @@ def test_a_silent_database_stops_no_process_for_long(
     cluster.wait_for(victim, lambda run: run["state"] == "running" and run["progress"]["step"] > step, BACK_SECONDS)
     cluster.http.post(f"/v1/experiments/{victim['id']}/cancel")
     cluster.wait_ended(victim, BACK_SECONDS)
-    assert cluster.wait_ended(cluster.submit())["state"] == "succeeded"
-    cluster.wait_for_step(cluster.submit(**ENDLESS), 10)
-    swallow(cluster, database_proxy)
-    assert_ends(cluster, processes, 30)
 
-
-def test_a_silent_broker_stops_no_process_for_long(cluster: Service, broker_proxy: Proxy) -> None:
-    processes = cluster.cluster()
-    cluster.wait_ended(cluster.submit())
     broker_proxy.swallow()
-    waiting = cluster.submit()
+    waiting = cluster.submit(**BRIEF)
     assert cluster.http.get("/readyz").status_code == 503
     broker_proxy.carry_new()
     assert cluster.wait_ended(waiting, 2 * BACK_SECONDS)["state"] == "succeeded"
+
+    processes["second worker"] = cluster.start("worker", "--device", "cpu")
+    until(lambda: [worker["fused"] for worker in cluster.get("/v1/workers")["items"]] == [True, True], 60, cluster.logs)
+    cluster.wait_for_step(cluster.submit(**ENDLESS), 10)
+    assert cluster.wait_ended(cluster.submit(**BRIEF))["state"] == "succeeded", "by the other worker"
     swallow(cluster, broker_proxy)
+    swallow(cluster, database_proxy)
     assert_ends(cluster, processes, 30)

@@ -28,17 +28,16 @@ METHOD = "recurrent_batch_norm"
 LONG: dict[str, Any] = {"training": {"max_steps": 80, "eval_every": 8, "target": None, "kernel": "reference"}}
 BRIEF: dict[str, Any] = {"training": {"max_steps": 2, "eval_every": 2, "target": None}}
 HOPELESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 1_000_000, "target": None}}
-ENDLESS: dict[str, Any] = {"training": {"max_steps": 1_000_000, "eval_every": 10, "target": None}}
-
-
-IMPATIENT = {"checkpoint_seconds": 0.5, "lease_seconds": 3, "heartbeat_seconds": 1, "notify_again_seconds": 1}
+IMPATIENT = {"heartbeat_seconds": 1, "notify_again_seconds": 1}
 
 
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with all processes under ``normbench up``. Measurements are stored later than the first checkpoint."""
-    folder = tmp_path_factory.mktemp("embedded")
-    with service(folder, stall_seconds=10, flush_seconds=2, **IMPATIENT) as running:
+    """A service with all processes under ``normbench up``. An attempt writes its only checkpoint right after its first
+    measurement, which is in the database later.
+    """
+    times = {"checkpoint_seconds": 1000, "flush_seconds": 3, "lease_seconds": 6, "stall_seconds": 10}
+    with service(tmp_path_factory.mktemp("embedded"), **times, **IMPATIENT) as running:
         running.up()
         yield running
 
@@ -80,6 +79,8 @@ def cluster(postgres_url: str, broker: Broker, tmp_path_factory: pytest.TempPath
             database_url=database_url,
             broker_url=broker.url,
             max_attempts=2,
+            checkpoint_seconds=0.5,
+            lease_seconds=3,
             **IMPATIENT,
         ) as running,
     ):
@@ -120,11 +121,15 @@ def artifacts_of(running: Service, experiment: dict[str, Any]) -> Path:
 def wait_for_checkpoint(running: Service, experiment: dict[str, Any], attempt: int) -> None:
     """Wait until an attempt has written a checkpoint."""
     folder = artifacts_of(running, experiment)
-    until(lambda: list(folder.glob(f"{attempt}.checkpoint-*.pt")), 60, running.logs)
+    until(lambda: checkpoints_in(folder, attempt), 60, running.logs)
+
+
+def checkpoints_in(folder: Path, attempt: int | str = "*") -> set[Path]:
+    return set(folder.glob(f"{attempt}.checkpoint-*.pt"))
 
 
 def test_a_run_that_is_interrupted_again_and_again_loses_nothing(embedded: Service) -> None:
-    """Each interruption comes right after a checkpoint, before its measurements are in the database."""
+    """Processes are killed right after a checkpoint, before its measurement is in the database."""
     victim = embedded.submit(METHOD, seeds=(SEED,), **LONG)
     folder = artifacts_of(embedded, victim)
 
@@ -141,20 +146,21 @@ def test_a_run_that_is_interrupted_again_and_again_loses_nothing(embedded: Servi
     wait_for_checkpoint(embedded, victim, 3)
     folder.rename(folder.with_name("away"))
     folder.write_text("a file where the run's folder should be")
-    embedded.wait_for(victim, lambda run: run["state"] == "queued" and run["attempt"] == 4)
+    embedded.wait_for(victim, lambda run: run["state"] == "queued" and run["attempt"] >= 4)
     assert embedded.wait_ended(embedded.submit(**BRIEF))["state"] == "succeeded", "others go on"
+    older = checkpoints_in(folder.with_name("away"))
     folder.unlink()
     folder.with_name("away").rename(folder)
 
-    wait_for_checkpoint(embedded, victim, 4)
+    until(lambda: checkpoints_in(folder) - older, 60, embedded.logs)
     waiting = [embedded.submit(method, seeds=(0, 1), **BRIEF) for method in ("rms_norm", "weight_norm")]
     embedded.kill_all()
-    torn = max(folder.glob("4.checkpoint-*.pt"))
+    torn = max(checkpoints_in(folder) - older)
     torn.write_bytes(torn.read_bytes()[:-1])
     embedded.up()
 
     run = embedded.wait_ended(victim)
-    assert (run["state"], run["error"], run["attempt"]) == ("succeeded", None, 5)
+    assert (run["state"], run["error"]) == ("succeeded", None)
     assert run["resumed_from_step"] > 0
     reasons = {entry["attempt"]: entry["reason"] for entry in run["history"]}
     assert reasons[1] == "the training process was killed by SIGKILL"
@@ -169,8 +175,8 @@ def test_a_run_that_is_interrupted_again_and_again_loses_nothing(embedded: Servi
 
 
 def test_a_frozen_training_process_is_ended_and_tried_again(embedded: Service) -> None:
-    victim = embedded.submit(**ENDLESS)
-    embedded.wait_for_step(victim, 10)
+    victim = embedded.submit(**HOPELESS)
+    embedded.wait_for_step(victim, 1)
     embedded.training_process().send_signal(signal.SIGSTOP)
     run = embedded.wait_for(victim, lambda r: r["state"] == "running" and r["attempt"] >= 2)
     assert run["history"][0]["reason"] == "no progress for 10 s"
