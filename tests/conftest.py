@@ -41,8 +41,6 @@ hypothesis.settings.load_profile("untimed")
 
 dialects.register()
 
-gc.disable()  # until everything is collected: each search through a million objects that stay takes half a second
-
 
 def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of a shell; tests send Ctrl-C
@@ -64,11 +62,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: start_early(item.path))  # the sort is stable: tests of a module stay together
-
-
-def pytest_collection_finish() -> None:
-    gc.freeze()
-    gc.enable()
 
 
 @pytest.fixture(scope="session")
