@@ -184,8 +184,8 @@ def test_a_frozen_training_process_is_ended_and_tried_again(embedded: Service) -
 
 
 def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service, broker: Broker) -> None:
-    """Before, the database is away for a moment, which the training does not notice. Afterwards, the broker loses its
-    messages.
+    """Take the database away for a moment before, which the training does not notice. Afterwards, the broker loses
+    its messages.
     """
     worker = cluster.running[-1]
     victim = cluster.submit(METHOD, seeds=(SEED,), **LONG)
