@@ -184,21 +184,12 @@ def test_a_frozen_training_process_is_ended_and_tried_again(embedded: Service) -
 
 
 def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service, broker: Broker) -> None:
-    """Take the database away for a moment before, which the training does not notice. Afterwards, the broker loses
-    its messages.
+    """The broker loses its messages before there is another worker. Then the database is away for a moment, which the
+    training does not notice.
     """
     worker = cluster.running[-1]
     victim = cluster.submit(METHOD, seeds=(SEED,), **LONG)
     wait_for_checkpoint(cluster, victim, 1)
-    server, _, name = cluster.environment["NORMBENCH_DATABASE_URL"].replace("+psycopg", "").rpartition("/")
-    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
-        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
-        assert cluster.http.get(f"/v1/experiments/{victim['id']}").status_code == 503
-        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
-    step = cluster.run_of(victim)["progress"]["step"]
-    cluster.wait_for_step(victim, step + 1)
-
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(30) == 0
     handed_over = cluster.run_of(victim)
@@ -208,6 +199,13 @@ def test_a_worker_that_is_told_to_stop_hands_the_run_over(cluster: Service, brok
     broker.stop()
     broker.start()
     cluster.start("worker", "--device", "cpu")
+    wait_for_checkpoint(cluster, victim, 2)
+    server, _, name = cluster.environment["NORMBENCH_DATABASE_URL"].replace("+psycopg", "").rpartition("/")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        assert cluster.http.get(f"/v1/experiments/{victim['id']}").status_code == 503
+        admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
     run = cluster.wait_ended(victim)
     assert (run["state"], run["attempt"]) == ("succeeded", 2)
     assert run["resumed_from_step"] > 0
