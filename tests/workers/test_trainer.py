@@ -367,7 +367,7 @@ def test_a_training_process_can_be_killed_at_any_moment_of_its_end(tmp_path: Pat
 @pytest.fixture(scope="module")
 def like_a_fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
     """A process that has imported what the fork server of tests imports."""
-    with warm_python([*fork_server.WARM, "tests.brief_probe"], os.environ, tmp_path_factory.mktemp("warm")) as python:
+    with warm_python([*fork_server.WARM, "brief_probe"], os.environ, tmp_path_factory.mktemp("warm")) as python:
         yield python
 
 
