@@ -37,7 +37,7 @@ def test_make_alone_lists_every_target_with_what_it_does() -> None:
 
 
 def test_a_silent_installation_says_first_what_happens_and_how_long_it_takes() -> None:
-    command = ["make", "--dry-run", "--always-make", "demo"]
+    command = ["make", "--no-print-directory", "--dry-run", "--always-make", "demo"]
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     [pip] = [k for k, line in enumerate(lines) if "pip install --quiet" in line]
     said = subprocess.run(["sh", "-c", lines[pip - 1]], capture_output=True, text=True, check=True).stdout

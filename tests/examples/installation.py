@@ -45,7 +45,9 @@ def trainer(pythonpath: str, folder: Path) -> Iterator[WarmPython]:
     """A process that has imported what each training needs, and nothing of the packages in ``pythonpath``. Trainings
     probe the machine once.
     """
-    with warm_python(["normcore.run", "tests.brief_probes.brief_probe"], environment(pythonpath, folder), folder) as python:
+    with warm_python(
+        ["normcore.run", "tests.brief_probes.brief_probe"], environment(pythonpath, folder), folder
+    ) as python:
         yield python
 
 
