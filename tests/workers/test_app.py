@@ -1,9 +1,12 @@
 """A worker that can work sends heartbeats; a worker that cannot says why, once, and ends."""
 
+import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from service.fleet.registration import MISSED_HEARTBEATS
@@ -33,8 +36,20 @@ def test_a_device_that_is_not_there_is_refused_at_the_start(tmp_path: Path) -> N
 
 def test_an_invalid_device_is_refused_by_its_setting(tmp_path: Path) -> None:
     with service(tmp_path, device="tpu") as broken:
-        assert broken.start("worker").wait(60) == 2
+        worker = broken.start("worker")
+        assert worker.wait(60) == 2
         assert "NORMBENCH_DEVICE='tpu'" in broken.logs()
+        until(lambda: not session_of(worker.pid), 0.1, lambda: f"not ended with the worker: {session_of(worker.pid)}")
+
+
+def session_of(leader: int) -> list[psutil.Process]:
+    """Processes that a process has started and that live on, such as its fork server, which imports for seconds."""
+    family = []
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                family.append(process)
+    return family
 
 
 @pytest.mark.parametrize("told", [b"", b"\n"], ids=["standing by", "told to begin"])
