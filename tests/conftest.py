@@ -1,6 +1,7 @@
 """Fixtures of the service's and the workers' tests: real databases, a real broker, the application.
 
-A test that asks for ``database_url``, or for anything made from it, runs once on SQLite and once on PostgreSQL.
+A test that asks for ``database_url``, or for anything made from it, runs once on SQLite and once on PostgreSQL;
+some modules run on SQLite alone (``tests.databases``).
 """
 
 import gc
@@ -23,6 +24,7 @@ from service.processes.migrate import migrate
 from service.settings import Settings
 from tests import dialects
 from tests.compilers import quick_compiler
+from tests.databases import choose_database
 from tests.servers import NotInstalled, postgres_database, private_postgres, private_rabbitmq, private_redis
 from tests.slow import is_slow, is_slow_module, start_early
 from workers import fork_server
@@ -51,6 +53,11 @@ def pytest_configure() -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not import the modules that ``make fast`` leaves out."""
     return True if config.option.markexpr == "not slow" and is_slow_module(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest's own hooks read the marks
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    choose_database(metafunc)
 
 
 def pytest_collection_finish() -> None:
