@@ -159,7 +159,15 @@ class Service:
         return until(is_there, seconds, lambda: f"{self.run_of(experiment)}\n{self.logs()}")
 
     def wait_for_step(self, experiment: Mapping[str, Any], step: int) -> Any:
-        return self.wait_for(experiment, lambda run: run["state"] == "running" and run["progress"]["step"] >= step)
+        """Wait until the first run trains and has done a number of steps; return the run. From then on other processes
+        go before its training, which would go on for longer than its test and use a core.
+        """
+        run = self.wait_for(experiment, lambda run: run["state"] == "running" and run["progress"]["step"] >= step)
+        for worker in self.get("/v1/workers")["items"]:
+            for training in training_processes(worker["pid"]):
+                with suppress(psutil.NoSuchProcess):
+                    training.nice(10)
+        return run
 
     def wait_ended(self, experiment: Mapping[str, Any], seconds: float = 120.0) -> Any:
         return self.wait_for(experiment, lambda run: run["state"] in ENDED, seconds)
@@ -183,14 +191,16 @@ class Service:
         return int(self.get("/v1/workers")["items"][0]["pid"])
 
     def training_process(self) -> psutil.Process:
-        """Find the training process: the descendant of the worker that leads a process group."""
-
-        def find() -> psutil.Process | None:
-            family = psutil.Process(self.worker_pid()).children(recursive=True)
-            return next((p for p in family if os.getpgid(p.pid) == p.pid), None)
-
-        found: psutil.Process = until(find, 30.0, self.logs)
+        """Find the training process of the first worker."""
+        found: psutil.Process = until(lambda: next(training_processes(self.worker_pid()), None), 30.0, self.logs)
         return found
+
+
+def training_processes(worker: int) -> Iterator[psutil.Process]:
+    """Find the training processes of a worker: its descendants that lead a process group."""
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        family = psutil.Process(worker).children(recursive=True)
+        yield from (process for process in family if os.getpgid(process.pid) == process.pid)
 
 
 def until(holds: Callable[[], Any], seconds: float, explain: Callable[[], str]) -> Any:
