@@ -37,6 +37,9 @@ each_look = pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE,
 """Shows a page in both sizes and in both themes. No colour depends on the size and no layout on the theme, so two of
 the four pairs show all of it; the first page is shown in all four."""
 
+FAR_FROM_THE_WINDOW = "window.IntersectionObserver = class { observe() {} unobserve() {} disconnect() {} };"
+"""A script that keeps a page from drawing its figures, which takes a second of processor time."""
+
 expect.set_options(timeout=90_000)  # milliseconds: a busy machine takes its time
 
 
@@ -166,11 +169,13 @@ NewPage = Callable[..., Page]
 @pytest.fixture
 def new_page(chromium: Browser) -> Iterator[NewPage]:
     """Opens pages: ``new_page(site, theme="dark", size=PHONE, scripts=False)``. After the test none of them may have
-    complained."""
+    complained. Only with ``figures=True`` do they draw figures that come near the window."""
     contexts: list[BrowserContext] = []
     watched = Watched()
 
-    def new(site: Site, *, theme: str = "light", size: tuple[int, int] = WIDE, scripts: bool = True) -> Page:
+    def new(
+        site: Site, *, theme: str = "light", size: tuple[int, int] = WIDE, scripts: bool = True, figures: bool = False
+    ) -> Page:
         context = chromium.new_context(
             base_url=site.url,
             color_scheme="dark" if theme == "dark" else "light",
@@ -180,6 +185,8 @@ def new_page(chromium: Browser) -> Iterator[NewPage]:
             has_touch=size == PHONE,
         )
         contexts.append(context)
+        if not figures:
+            context.add_init_script(FAR_FROM_THE_WINDOW)
         page = context.new_page()
         watched.watch(page, urlsplit(site.url).netloc)
         return page

@@ -28,7 +28,7 @@ def differences(page: Page) -> list[str]:
 
 @each_look
 def test_the_comparison_page_is_accessible(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
-    page = new_page(site, theme=theme, size=size)
+    page = new_page(site, theme=theme, size=size, figures=True)
     page.goto(address(site, *FOUR))
     figures = page.locator("[data-figure]")
     for k in range(figures.count()):

@@ -239,7 +239,7 @@ def test_the_page_of_an_experiment_works_without_scripts(fresh_site: Site, new_p
 def test_curves_grow_states_are_announced_and_a_takeover_fades(fresh_site: Site, new_page: NewPage) -> None:
     db = Database(fresh_site.settings.database_url)
     stored = submitted(db, seeds=(0, 1))
-    page = new_page(fresh_site)
+    page = new_page(fresh_site, figures=True)
     page.goto(f"/experiments/{stored.id}")
     expect(page.locator("#live")).to_have_text("live")
     page.locator("#curves-title").scroll_into_view_if_needed()
@@ -278,7 +278,7 @@ def test_an_attempt_that_begins_anew_takes_over_with_its_first_measurement(fresh
     lease = claimed(db).lease
     begun(db, lease)
     recorded(db, lease, measured(5), measured(10), measured(15))
-    page = new_page(fresh_site)
+    page = new_page(fresh_site, figures=True)
     page.goto(f"/experiments/{stored.id}")
     page.locator("#curves-title").scroll_into_view_if_needed()
     expect_drawn(page, seed_0=[(5, 0.05), (10, 0.1), (15, 0.15)])
@@ -322,7 +322,7 @@ def test_nothing_moves_when_the_page_says_whether_it_is_live(site: Site, new_pag
 def test_a_run_that_waits_shows_a_sentence_and_then_its_curves(fresh_site: Site, new_page: NewPage) -> None:
     db = Database(fresh_site.settings.database_url)
     stored = submitted(db)
-    whole, single = new_page(fresh_site), new_page(fresh_site)
+    whole, single = new_page(fresh_site, figures=True), new_page(fresh_site, figures=True)
     whole.goto(f"/experiments/{stored.id}")
     single.goto(f"/runs/{stored.runs[0].id}")
     for page in (whole, single):

@@ -37,7 +37,7 @@ def test_the_guide_loads_nothing_from_elsewhere_and_is_searched(
     shown: Path, empty_site: Site, new_page: NewPage
 ) -> None:
     """``new_page`` fails on a request to another host, and on a message of the console, as one about the policy."""
-    page = new_page(empty_site)
+    page = new_page(empty_site, figures=True)
     page.goto("/")
     page.get_by_role("link", name="Guide").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("normbench")
@@ -50,7 +50,7 @@ def test_the_guide_loads_nothing_from_elsewhere_and_is_searched(
 
 
 def test_equations_are_drawn_by_the_browser(shown: Path, empty_site: Site, new_page: NewPage) -> None:
-    page = new_page(empty_site, size=PHONE)
+    page = new_page(empty_site, size=PHONE, figures=True)
     page.goto("/guide/reference/methods.html")
     fraction = page.locator("math mfrac").first
     expect(fraction).to_be_visible()
@@ -60,7 +60,7 @@ def test_equations_are_drawn_by_the_browser(shown: Path, empty_site: Site, new_p
 
 def test_colours_are_chosen_on_the_guide(shown: Path, empty_site: Site, new_page: NewPage) -> None:
     """A script in the page changes the colours, and the policy lets it run."""
-    page = new_page(empty_site)
+    page = new_page(empty_site, figures=True)
     page.goto("/guide/index.html")
     page.get_by_title("Dark colours").click()
     expect(page.locator("body")).to_have_attribute("data-md-color-scheme", "slate")
@@ -94,7 +94,7 @@ def test_the_page_of_a_guide_that_is_not_built_says_how_to_build_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_site: Site, new_page: NewPage
 ) -> None:
     monkeypatch.setattr(guide, "BUILT", tmp_path / "nothing")
-    page = new_page(empty_site)
+    page = new_page(empty_site, figures=True)
     page.goto("/guide")
     expect(page.get_by_text("make guide")).to_be_visible()
     check_accessible(page)

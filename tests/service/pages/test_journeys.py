@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from service.db import Database
 from tests.processes import Service, service
-from tests.service.pages.conftest import NewPage, Site
+from tests.service.pages.conftest import FAR_FROM_THE_WINDOW, NewPage, Site
 from tests.service.pages.figures import drawn, expect_drawn
 from tests.service.sample_runs import MAX_STEPS, begun, claimed, finished, measured, recorded, submitted
 
@@ -85,6 +85,7 @@ def test_a_training_that_is_cancelled_on_its_page_ends_in_seconds(own_service: S
 def test_seven_tabs_load_though_a_browser_has_six_connections(chromium: Browser, site: Site) -> None:
     """A tab that is hidden gives its connection back, and goes on from where it was when it is shown."""
     context = chromium.new_context(base_url=site.url)
+    context.add_init_script(FAR_FROM_THE_WINDOW)
     tabs: list[Page] = []
     for _ in range(7):
         for tab in tabs:
@@ -121,7 +122,7 @@ def test_a_tab_that_was_hidden_goes_on_from_where_it_was(fresh_site: Site, new_p
     lease = claimed(db).lease
     begun(db, lease)
     recorded(db, lease, measured(1))
-    page = new_page(fresh_site)
+    page = new_page(fresh_site, figures=True)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/events?" in request.url else None)
     page.goto(f"/experiments/{stored.id}")
@@ -142,7 +143,7 @@ def test_points_that_come_while_the_figure_loads_are_drawn_once(fresh_site: Site
     stored = submitted(db)
     lease = claimed(db).lease
     begun(db, lease)
-    page = new_page(fresh_site)
+    page = new_page(fresh_site, figures=True)
     held: list[Route] = []
 
     def hold(route: Route) -> None:

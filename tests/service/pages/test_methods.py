@@ -73,7 +73,7 @@ def test_claims_stand_beside_what_was_found(measured: Site, new_page: NewPage) -
 
 
 def test_the_figure_of_gradients_and_its_table_agree_with_the_api(measured: Site, new_page: NewPage) -> None:
-    page = new_page(measured)
+    page = new_page(measured, figures=True)
     page.goto("/methods/layer_norm")
     drawn = page.locator("[data-figure]")
     drawn.scroll_into_view_if_needed()

@@ -170,7 +170,7 @@ def test_curves_on_the_page_of_a_run_grow(fresh_site: Site, new_page: NewPage) -
     lease = claimed(db).lease
     begun(db, lease)
     recorded(db, lease, measured(5))
-    page = new_page(fresh_site)
+    page = new_page(fresh_site, figures=True)
     page.goto(f"/runs/{run_id}")
     expect_drawn(page, **{"valid.accuracy": [(5.0, 0.05)]})
     recorded(db, lease, measured(10), saved=10)

@@ -66,7 +66,7 @@ def test_two_fields_make_a_table_whose_cells_lead_to_experiments(swept: Swept, n
 
 
 def test_the_page_says_and_draws_where_another_method_becomes_better(swept: Swept, new_page: NewPage) -> None:
-    page = new_page(swept.site)
+    page = new_page(swept.site, figures=True)
     page.goto(f"/sweeps/{swept.methods}")
     expect(page.locator("#budget")).to_contain_text("From 4 cells on, none is better than layer_norm")
     row = page.locator("#budget tbody tr").filter(has_text="layer_norm")
