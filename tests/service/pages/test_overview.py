@@ -69,7 +69,7 @@ def test_another_profile_is_chosen_by_a_click(site: Site, new_page: NewPage) -> 
 
 def test_links_among_the_first_page_boards_and_comparisons_work(site: Site, new_page: NewPage) -> None:
     """Only links to these pages are tested; experiments, methods and others have their own tests."""
-    page = new_page(site)
+    page = new_page(site, scripts=False)
     seen: set[str] = set()
     for path in ("/", "/boards", "/boards/permuted_mnist?profile=paper&entries=all", "/compare", "/docs"):
         page.goto(path)
@@ -78,4 +78,4 @@ def test_links_among_the_first_page_boards_and_comparisons_work(site: Site, new_
     ours = {link for link in seen if urlsplit(link).path.split("/")[1] in ("", "boards", "compare", "docs", "v1")}
     assert len(ours) > 20
     with httpx.Client(base_url=site.url) as client:
-        assert {link: client.get(link).status_code for link in ours if client.get(link).status_code != 200} == {}
+        assert {link: status for link in ours if (status := client.get(link).status_code) != 200} == {}
