@@ -75,13 +75,23 @@ def test_the_api_is_described_and_tried_in_both_themes(
     assert ground == {"light": "rgb(237, 240, 243)", "dark": "rgb(31, 37, 44)"}[theme]
 
 
+GROUND = "getComputedStyle(document.documentElement).backgroundColor"
+
+
 def test_colours_change_by_a_click_and_stay(empty_site: Site, new_page: NewPage) -> None:
     page = new_page(empty_site)
     page.goto("/")
-    ground = "getComputedStyle(document.documentElement).backgroundColor"
-    assert page.evaluate(ground) == "rgb(246, 247, 249)"
+    assert page.evaluate(GROUND) == "rgb(246, 247, 249)"
     page.get_by_role("button", name="dark", exact=True).click()
     expect(page.get_by_role("button", name="dark", exact=True)).to_have_attribute("aria-pressed", "true")
-    assert page.evaluate(ground) == "rgb(15, 18, 22)"
+    assert page.evaluate(GROUND) == "rgb(15, 18, 22)"
     page.goto("/docs")
-    assert page.evaluate(ground) == "rgb(15, 18, 22)"
+    assert page.evaluate(GROUND) == "rgb(15, 18, 22)"
+
+
+def test_colours_change_at_once_for_those_who_want_less_motion(empty_site: Site, new_page: NewPage) -> None:
+    """Pages of tests open with less motion."""
+    page = new_page(empty_site)
+    page.goto("/")
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(f"[{GROUND}, document.getAnimations().length]") == ["rgb(15, 18, 22)", 0]
