@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -33,9 +33,11 @@ ARGUMENTS = (
 AXE = Axe().axe_script
 SEVERE = ("moderate", "serious", "critical")
 WIDE, PHONE = (1280, 900), (390, 844)
-each_look = pytest.mark.parametrize(("size", "theme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
-"""Shows a page in both sizes and in both themes. No colour depends on the size and no layout on the theme, so two of
-the four pairs show all of it; the first page is shown in all four."""
+LOOKS = ((WIDE, "light"), (PHONE, "dark"))
+"""Both sizes and both themes. No colour depends on the size and no layout on the theme, so two of the four pairs show
+all of a page; the first page is shown in all four."""
+each_look = pytest.mark.parametrize(("size", "theme"), LOOKS, ids=["wide", "phone"])
+"""Opens a page in each look, for what a script decides when it begins, as the layout of a figure."""
 
 FAR_FROM_THE_WINDOW = "window.IntersectionObserver = class { observe() {} unobserve() {} disconnect() {} };"
 """A script that keeps a page from drawing its figures, which takes a second of processor time."""
@@ -169,7 +171,7 @@ NewPage = Callable[..., Page]
 @pytest.fixture
 def new_page(chromium: Browser) -> Iterator[NewPage]:
     """Opens pages: ``new_page(site, theme="dark", size=PHONE, scripts=False)``. After the test none of them may have
-    complained. Only with ``figures=True`` do they draw figures that come near the window."""
+    complained. Only with ``figures=True`` do scripts hear of what comes near the window, and draw figures."""
     contexts: list[BrowserContext] = []
     watched = Watched()
 
@@ -197,9 +199,32 @@ def new_page(chromium: Browser) -> Iterator[NewPage]:
     assert watched.complaints == []
 
 
+SETTLED = """async () => {
+  const moving = () => document.getAnimations().filter((one) => one instanceof CSSTransition);
+  for (let all = moving(); all.length; all = moving()) await Promise.allSettled(all.map((one) => one.finished));
+}"""
+
+
+def change_look(page: Page, size: tuple[int, int], theme: str = "light") -> None:
+    """Show an open page in another look, and wait until nothing of it changes any more."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    page.evaluate(SETTLED)
+
+
+def check_looks(page: Page, looks: Sequence[tuple[tuple[int, int], str]] = LOOKS) -> None:
+    """Check that the page is accessible and fits into the window in each look. All differences are those of style
+    sheets, so the page need not be opened again; it keeps the last look."""
+    for size, theme in looks:
+        change_look(page, size, theme)
+        check_accessible(page)
+        check_fits(page)
+
+
 def check_accessible(page: Page) -> None:
     """Check that axe finds no problem that is moderate or worse."""
-    page.evaluate(AXE)
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
     options = {"resultTypes": ["violations"], "selectors": False}  # nothing that is not told below
     found = page.evaluate("(options) => axe.run(options).then(({ violations }) => violations)", options)
     told = [
@@ -208,10 +233,10 @@ def check_accessible(page: Page) -> None:
         for violation in found
         if violation["impact"] in SEVERE
     ]
-    assert told == []
+    assert told == [], f"{page.url} at {page.viewport_size}"
 
 
 def check_fits(page: Page) -> None:
     """Check that no element is wider than the window, except those that scroll by themselves."""
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert wide <= 0, f"the page is {wide} pixels wider than the window"
+    assert wide <= 0, f"{page.url} is {wide} pixels wider than the window at {page.viewport_size}"

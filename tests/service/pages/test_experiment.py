@@ -17,7 +17,7 @@ from service.experiments.schemas import ExperimentOut, HistoryEntry, ProgressOut
 from service.experiments.seed_curves import SeedCurve, SeedCurves
 from service.pages.experiment import answer, board_address, curve_table, history, list_departures
 from service.workload.backlog import Backlog
-from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, each_look
+from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_looks
 from tests.service.pages.figures import drawn, expect_drawn
 from tests.service.sample_runs import (
     MAX_STEPS,
@@ -207,18 +207,14 @@ def test_the_page_of_an_unknown_experiment_links_to_the_list(shared_client: Test
     assert 'href="/experiments">See all experiments</a>' in answer.text
 
 
-@each_look
 @pytest.mark.parametrize("which", ["running", "failed", "waiting"])
-def test_the_page_of_an_experiment_is_accessible(
-    site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]
-) -> None:
-    page = new_page(site, theme=theme, size=size)
+def test_the_page_of_an_experiment_is_accessible(site: Site, new_page: NewPage, which: str) -> None:
+    page = new_page(site)
     page.goto(f"/experiments/{site.found[which]}")
     for summary in page.locator("summary").all():
         summary.click()
     expect(page.locator("#live")).to_have_text("ended" if which == "failed" else "live")
-    check_accessible(page)
-    check_fits(page)
+    check_looks(page)
 
 
 def test_the_page_of_an_experiment_works_without_scripts(fresh_site: Site, new_page: NewPage) -> None:

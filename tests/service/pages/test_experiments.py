@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments import examples
 from service.pages.experiments import ON_A_PAGE, RunResult, rows
-from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, each_look
+from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, check_looks
 from tests.service.sample_runs import claimed, finished, submitted
 
 HTML = {"Accept": "text/html"}
@@ -154,13 +154,11 @@ def test_an_empty_list_says_what_to_do(empty_site: Site, new_page: NewPage) -> N
     check_accessible(page)
 
 
-@each_look
-def test_everybody_can_use_the_list(site: Site, new_page: NewPage, theme: str, size: tuple[int, int]) -> None:
-    page = new_page(site, theme=theme, size=size)
+def test_everybody_can_use_the_list(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
     page.goto("/experiments")
     expect(page.get_by_text("note: <script>alert(1)</script>")).to_be_visible()
-    check_accessible(page)
-    check_fits(page)
+    check_looks(page)
 
 
 def test_filters_work_without_scripts_and_by_their_address(site: Site, new_page: NewPage) -> None:

@@ -15,7 +15,7 @@ from service.db import Database
 from service.pages.methods import claim, facts
 from service.report_cards.examples import REPORT_CARD
 from tests.service.pages import sample_pages
-from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look, site_in
+from tests.service.pages.conftest import NewPage, Site, check_looks, site_in
 
 CARD = "/v1/methods/layer_norm/report-card"
 
@@ -41,13 +41,11 @@ def measure(site: Site) -> None:
     db.close()
 
 
-@each_look
-def test_pages_of_methods_are_accessible(measured: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
-    page = new_page(measured, theme=theme, size=size)
+def test_pages_of_methods_are_accessible(measured: Site, new_page: NewPage) -> None:
+    page = new_page(measured)
     for path in ("/methods", "/methods/layer_norm", "/methods/none"):
         page.goto(path)
-        check_accessible(page)
-        check_fits(page)
+        check_looks(page)
 
 
 def test_claims_stand_beside_what_was_found(measured: Site, new_page: NewPage) -> None:

@@ -1,24 +1,20 @@
 """The first page, in a browser."""
 
+from itertools import product
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import PHONE, WIDE, NewPage, Site, check_looks
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("which", ["site", "empty_site"])
-def test_everybody_can_use_the_first_page(
-    request: pytest.FixtureRequest, new_page: NewPage, which: str, size: tuple[int, int], theme: str
-) -> None:
-    page = new_page(request.getfixturevalue(which), theme=theme, size=size)
+def test_everybody_can_use_the_first_page(request: pytest.FixtureRequest, new_page: NewPage, which: str) -> None:
+    page = new_page(request.getfixturevalue(which))
     page.goto("/")
-    check_accessible(page)
-    check_fits(page)
+    check_looks(page, [*product((WIDE, PHONE), ("light", "dark"))])
 
 
 def test_an_empty_service_says_what_to_do(empty_site: Site, new_page: NewPage) -> None:

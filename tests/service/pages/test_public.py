@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
 from service.pages.static import FILES
-from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, each_look
-from tests.service.pages.test_targets import TOO_SMALL
+from tests.service.pages.conftest import LOOKS, NewPage, Site, check_looks
+from tests.service.pages.test_targets import check_targets
 
 
 def test_files_are_kept_for_good_and_compressed_once(shared_client: TestClient) -> None:
@@ -55,24 +55,21 @@ def test_no_page_has_a_script_or_a_style_of_its_own(shared_client: TestClient) -
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style| style=| on[a-z]+=", answer.text)
 
 
-@each_look
-def test_the_api_is_described_and_tried_in_both_themes(
-    empty_site: Site, new_page: NewPage, theme: str, size: tuple[int, int]
-) -> None:
-    page = new_page(empty_site, theme=theme, size=size)
+def test_the_api_is_described_and_tried_in_both_themes(empty_site: Site, new_page: NewPage) -> None:
+    page = new_page(empty_site)
     page.goto("/docs")
     operation = page.locator("#operations-experiments-submit_experiment_v1_experiments_post")
     expect(operation).to_contain_text("/v1/experiments")
     operation.get_by_role("button", name="/v1/experiments").first.click()
     expect(operation.get_by_label("dry_run")).to_have_value("true")
-    assert page.evaluate(TOO_SMALL, 44 if size == PHONE else 24) == []
+    check_targets(page)
     operation.get_by_role("button", name="Execute").click()
     answer = operation.locator(".live-responses-table")
     expect(answer.locator(".response-col_status").last).to_contain_text("200")
-    check_accessible(page)
-    check_fits(page)
-    ground = answer.locator("pre").first.evaluate("(one) => getComputedStyle(one).backgroundColor")
-    assert ground == {"light": "rgb(237, 240, 243)", "dark": "rgb(31, 37, 44)"}[theme]
+    for look, ground in zip(LOOKS, ("rgb(237, 240, 243)", "rgb(31, 37, 44)"), strict=True):
+        check_looks(page, [look])
+        shown = answer.locator("pre").first.evaluate("(one) => getComputedStyle(one).backgroundColor")
+        assert shown == ground
 
 
 GROUND = "getComputedStyle(document.documentElement).backgroundColor"

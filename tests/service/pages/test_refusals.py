@@ -9,7 +9,7 @@ from service.app import create_app
 from service.pages import overview
 from service.pages.static import FILES
 from service.settings import Settings
-from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits
+from tests.service.pages.conftest import NewPage, Site, check_looks
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -56,12 +56,10 @@ def test_a_defect_is_a_page_without_its_traceback(shared_client: TestClient, mon
     assert "secret" not in answer.text
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everybody_can_read_a_refusal(empty_site: Site, new_page: NewPage, theme: str) -> None:
-    page = new_page(empty_site, theme=theme, size=(390, 844))
+def test_everybody_can_read_a_refusal(empty_site: Site, new_page: NewPage) -> None:
+    page = new_page(empty_site)
     page.goto("/nothing")
-    check_accessible(page)
-    check_fits(page)
+    check_looks(page)
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

@@ -14,7 +14,7 @@ from service.experiments.schemas import MeasurementsOut, ProgressOut, RunOut, Se
 from service.fleet.registration import WorkerIdentity, register
 from service.pages.run import answer, results, table, timing
 from service.settings import Settings
-from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
+from tests.service.pages.conftest import NewPage, Site, check_accessible, check_looks
 from tests.service.pages.figures import expect_drawn
 from tests.service.sample_runs import analysed, begun, claimed, finished, measured, recorded, submitted, timing_of
 
@@ -149,19 +149,15 @@ def test_the_page_of_an_unknown_run_links_to_the_list(shared_client: TestClient)
     assert 'href="/experiments">See all experiments</a>' in answer.text
 
 
-@each_look
 @pytest.mark.parametrize("which", ["running", "failed"])
-def test_the_page_of_a_run_is_accessible(
-    site: Site, new_page: NewPage, which: str, theme: str, size: tuple[int, int]
-) -> None:
-    page = new_page(site, theme=theme, size=size)
+def test_the_page_of_a_run_is_accessible(site: Site, new_page: NewPage, which: str) -> None:
+    page = new_page(site)
     page.goto(f"/experiments/{site.found[which]}")
     page.get_by_role("link", name="seed 0").click()
     expect(page.locator("#live")).to_have_text("ended" if which == "failed" else "live")
     for summary in page.locator("summary").all():
         summary.click()
-    check_accessible(page)
-    check_fits(page)
+    check_looks(page)
 
 
 def test_curves_on_the_page_of_a_run_grow(fresh_site: Site, new_page: NewPage) -> None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from service.db import Database
-from tests.service.pages.conftest import PHONE, WIDE, Demo, NewPage, Site
+from tests.service.pages.conftest import PHONE, WIDE, Demo, NewPage, Site, change_look
 from tests.service.pages.sample_pages import card, sweep_of_two_axes
 from tests.service.pages.screenshots import paths
 
@@ -40,19 +40,23 @@ def open_all(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
 
-@pytest.mark.parametrize(("size", "least"), [(PHONE, 44), (WIDE, 24)], ids=["phone", "wide"])
-def test_targets_on_all_pages_are_large_enough_to_press(
-    full_site: Site, new_page: NewPage, size: tuple[int, int], least: int
-) -> None:
+def check_targets(page: Page) -> None:
+    """Check the targets of a page in a wide window and on a phone."""
+    for size, least in ((WIDE, 24), (PHONE, 44)):
+        change_look(page, size)
+        assert page.evaluate(TOO_SMALL, least) == [], f"{page.url} at {size}"
+
+
+def test_targets_on_all_pages_are_large_enough_to_press(full_site: Site, new_page: NewPage) -> None:
     found = full_site.found
-    page = new_page(full_site, size=size)
+    page = new_page(full_site)
     further = ("/tasks", "/sign-in", "/boards/sequential_digits?profile=smoke", "/experiments?state=failed")
     for path in (*paths(found).values(), f"/experiments/{found['failed']}", f"/sweeps/{found['sweep']}", *further):
         page.goto(path)
         open_all(page)
-        assert page.evaluate(TOO_SMALL, least) == [], path
+        check_targets(page)
     page.goto(f"/experiments/{found['failed']}")
     page.get_by_role("link", name="seed 0").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Seed 0")
     open_all(page)
-    assert page.evaluate(TOO_SMALL, least) == []
+    check_targets(page)

@@ -7,18 +7,16 @@ from playwright.sync_api import expect
 from normcore.spec import TASKS
 from service.pages.options import may_be
 from service.pages.tasks import answer
-from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
+from tests.service.pages.conftest import NewPage, Site, check_looks
 
 HTML = {"Accept": "text/html"}
 
 
-@each_look
-def test_pages_of_tasks_are_accessible(site: Site, new_page: NewPage, size: tuple[int, int], theme: str) -> None:
-    page = new_page(site, theme=theme, size=size)
+def test_pages_of_tasks_are_accessible(site: Site, new_page: NewPage) -> None:
+    page = new_page(site)
     for path in ("/tasks", "/tasks/permuted_mnist", "/tasks/gradient_flow"):
         page.goto(path)
-        check_accessible(page)
-        check_fits(page)
+        check_looks(page)
 
 
 @pytest.mark.parametrize("name", TASKS)

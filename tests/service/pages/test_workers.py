@@ -12,7 +12,7 @@ from service.fleet.registration import WorkerIdentity, register
 from service.pages.workers import Row, answer
 from service.workload.examples import QUEUE, WORKER
 from service.workload.schemas import QueueOut
-from tests.service.pages.conftest import NewPage, Site, check_accessible, check_fits, each_look
+from tests.service.pages.conftest import NewPage, Site, check_looks
 from tests.service.sample_runs import begun, claimed, submitted
 
 IDLE = Row(WORKER, None, None, None, 10.0, 1.0)
@@ -67,14 +67,11 @@ def test_each_worker_is_shown_with_the_run_that_it_trains(client: TestClient, db
     assert "Start a worker" not in shown
 
 
-@each_look
-def test_the_page_of_workers_is_accessible(
-    fresh_site: Site, new_page: NewPage, theme: str, size: tuple[int, int]
-) -> None:
-    page = new_page(fresh_site, theme=theme, size=size)
+def test_the_page_of_workers_is_accessible(fresh_site: Site, new_page: NewPage) -> None:
+    page = new_page(fresh_site)
     page.goto("/workers")
     expect(page.get_by_text("normbench worker", exact=True)).to_be_visible()
-    check_accessible(page)
+    check_looks(page)
     db = Database(fresh_site.settings.database_url)
     submitted(db)
     with db.transaction() as session:
@@ -83,5 +80,4 @@ def test_the_page_of_workers_is_accessible(
     db.close()
     page.get_by_role("link", name="Reload").click()
     expect(page.get_by_role("link", name="permuted_digits, seed 0")).to_be_visible()
-    check_accessible(page)
-    check_fits(page)
+    check_looks(page)
