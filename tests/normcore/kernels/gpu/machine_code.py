@@ -1,9 +1,9 @@
 """Compile every kernel that a cell launches, forward and backward, for devices that this machine does not have.
 
-``python -m tests.normcore.kernels.gpu.machine_code CAPABILITY [--fullest]``, without TRITON_INTERPRET, prints a line of
-JSON for each kernel; with ``--fullest`` only for kernels that need the most shared memory. A line has the name of the
-kernel, its target, and the bytes of its shared memory and of its machine code. The stack of a thread, in bytes, is told
-of kernels that compute a sequence.
+``python -m tests.normcore.kernels.gpu.machine_code CAPABILITY FULLEST``, without TRITON_INTERPRET, prints a line of
+JSON for each kernel: all kernels for a device of the first capability, and the kernels that need the most shared memory
+for a device of the second. A line has the name of the kernel, its target, and the bytes of its shared memory and of its
+machine code. The stack of a thread, in bytes, is told of kernels that compute a sequence.
 """
 
 import importlib
@@ -20,23 +20,21 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import JITFunction, driver
 
-from tests.normcore.kernels.cell_pass import DEFAULTS, cell_of, drawn, everything, know_a_population
+from tests.normcore.kernels.cell_pass import cell_of, drawn, everything, know_a_population
 
 OF_A_BLOCK = {80: 163 * 1024, 90: 227 * 1024}  # bytes of shared memory: A100; H100 and H200
-OF_A_STEP = [case for case in DEFAULTS if (case[0] == "gru") == (case[1] in ("none", "rms_norm"))]
-OF_A_SEQUENCE = [case for case in DEFAULTS if case not in OF_A_STEP]
-"""Each kind of kernel has every cell and every method. A method's statements for a cell are the same in both."""
 STEPWISE: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
-    *[(32, 200, case) for case in OF_A_STEP],
+    *[(32, 200, ("gru", method, {})) for method in ("none", "rms_norm")],
+    *[(32, 200, (cell, "layer_norm", {})) for cell in ("lstm", "rnn")],
+    (32, 200, ("rnn", "recurrent_batch_norm", {"sites": ["recurrent"]})),
     *[
         (16, 80, ("lstm", "recurrent_batch_norm", options))
         for options in ({"carry": "normalized"}, {"sites": ["input", "cell"]})
     ],
-    *[
-        (4, 65, ("rnn", "recurrent_batch_norm", options))  # compiled twice: steps are not aligned alike
-        for options in ({"statistics": "shared"}, {"sites": ["recurrent"]})
-    ],
+    (4, 65, ("rnn", "recurrent_batch_norm", {})),  # compiled twice: steps are not aligned alike
 ]
+"""With the kernels of a sequence below, each kind of kernel has every cell and every method, and each cell has every
+method. A method's statements for a cell are the same in both kinds."""
 FULLEST: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [(64, 64, ("lstm", "recurrent_batch_norm", {}))]
 """It needs the most shared memory of all in float32."""
 FULLEST_IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
@@ -52,17 +50,16 @@ IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     (20, 64, ("rnn", "rms_norm", {})),
 ]
 SMALL: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
-    *[(20, 16, case) for case in OF_A_SEQUENCE],
-    (20, 16, ("lstm", "none", {"cell_bias": True})),
-    *[(20, 16, ("rnn", "layer_norm", {"sites": [site]})) for site in ("sum", "recurrent")],
-    (20, 16, ("rnn", "layer_norm", {"bias": "inside"})),
-    *[(20, 16, ("rnn", "layer_norm", options)) for options in ({"bias": "both"}, {"affine": False})],
+    (13, 16, ("gru", "recurrent_batch_norm", {})),
+    *[
+        (20, 16, ("rnn", "layer_norm", options))
+        for options in ({"sites": ["recurrent"]}, {"bias": "inside"}, {"affine": False})
+    ],
     (20, 16, ("gru", "layer_norm", {"scope": "per_gate"})),
     (20, 16, ("lstm", "layer_norm", {"sites": ["cell"], "affine": False})),
-    (20, 16, ("lstm", "rms_norm", {"sites": ["recurrent", "cell"]})),
 ]  # options are constants of a kernel, and are compiled alike in every cell: here in the cell with the fewest gates
 LARGE: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
-    (64, 64, ("lstm", "layer_norm", {})),
+    (64, 64, ("lstm", "rms_norm", {})),
     *[(20, 128, ("rnn", method, {})) for method in ("none", "layer_norm")],
     (20, 65, ("rnn", "rms_norm", {})),  # rows are not aligned to 16 bytes
 ]
@@ -91,8 +88,7 @@ class Away:
         return {"max_shared_mem": OF_A_BLOCK[device]}
 
 
-def main(capability: int, fullest: bool) -> None:
-    driver.set_active(Away(capability))
+def main(capability: int, of_fullest: int) -> None:
     seen = set()
     launch = JITFunction.run
 
@@ -111,17 +107,23 @@ def main(capability: int, fullest: bool) -> None:
     JITFunction.run = compiled
     door: Any = importlib.import_module("normcore.kernels.gpu.unroll")
     door._runs_on = lambda device: True
-    cases = FULLEST if fullest else [*STEPWISE, *SMALL, *LARGE]
+    driver.set_active(Away(capability))
+    cases = [*STEPWISE, *SMALL, *LARGE]
     for k, (batch, hidden, case) in enumerate(cases):
-        launch_all(door.unroll, batch, hidden, case, masked=k % 2 == 1, evaluates=not fullest)
+        launch_all(door.unroll, batch, hidden, case, masked=k % 2 == 1)
     known = len(seen)
-    for k in () if fullest else (0, len(STEPWISE)):
+    for k in (0, len(STEPWISE)):
         batch, hidden, case = cases[k]
         launch_all(door.unroll, batch, hidden, case, masked=k % 2 == 1, steps=16)
     assert len(seen) == known, "lengths are no part of what is compiled"
-    with torch.autocast("cpu", torch.bfloat16):
-        for batch, hidden, case in FULLEST_IN_BFLOAT16 if fullest else IN_BFLOAT16:
-            launch_all(door.unroll, batch, hidden, case, masked=True, evaluates=not fullest)
+    in_bfloat16 = torch.autocast("cpu", torch.bfloat16)
+    for batch, hidden, case in IN_BFLOAT16:
+        in_bfloat16(launch_all)(door.unroll, batch, hidden, case, masked=True)
+    driver.set_active(Away(of_fullest))
+    for batch, hidden, case in FULLEST:
+        launch_all(door.unroll, batch, hidden, case, masked=False, evaluates=False)
+    for batch, hidden, case in FULLEST_IN_BFLOAT16:
+        in_bfloat16(launch_all)(door.unroll, batch, hidden, case, masked=True, evaluates=False)
 
 
 def on_the_stack(machine_code: bytes) -> int:
@@ -156,4 +158,4 @@ def launch_all(
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), "--fullest" in sys.argv)
+    main(*map(int, sys.argv[1:]))
