@@ -404,11 +404,11 @@ from normcore.kernels import cpu
 from normcore.norms.population import population_statistics
 from tests.normcore.kernels.cell_pass import cell_of, drawn, in_float32
 
-built = cell_of("lstm", "recurrent_batch_norm", {}, 2, 1500)  # whose weights are 36 MB
+built = cell_of("lstm", "recurrent_batch_norm", {}, 2, 1000)  # whose weights are 16 MB
 built, x, start = in_float32(built, *drawn(built, 2, 8))
 cpu.load("LSTM", torch.float32)
 pages = int(open("/proc/self/statm").read().split()[0])
-most = pages * resource.getpagesize() + 20_000_000
+most = pages * resource.getpagesize() + 8_000_000
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
 with torch.no_grad():
     try:
