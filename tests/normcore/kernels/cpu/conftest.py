@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from normcore.kernels.cpu import compiler
+from tests.warm_python import WarmPython, warm_python
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +16,13 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="package")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    modules = ["normcore.kernels", "normcore.spec.cells.rnn", "normcore.spec.methods.none"]
+    with warm_python(modules, os.environ, tmp_path_factory.mktemp("warm")) as python:
+        yield python
 
 
 @pytest.fixture

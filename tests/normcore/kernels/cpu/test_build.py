@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import filelock
@@ -73,13 +73,6 @@ if child:
 
 
 Chosen = Callable[..., tuple[list[str], str]]
-
-
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
-    modules = ["normcore.kernels", "normcore.spec.cells.rnn", "normcore.spec.methods.none"]
-    with warm_python(modules, os.environ, tmp_path_factory.mktemp("warm")) as python:
-        yield python
 
 
 @pytest.fixture

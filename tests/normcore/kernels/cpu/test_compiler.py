@@ -1,5 +1,6 @@
 """The compiler and its child processes always end, and errors of the compiler are reported."""
 
+import os
 import signal
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from normcore.kernels.cpu.compiler import BuildFailed, Limit
 from tests.compilers import command
 from tests.normcore.kernels.cpu.building import BUILD, PREPARE, RNN, python
 from tests.processes import until
+from tests.warm_python import WarmPython
 
 
 @pytest.mark.parametrize(
@@ -20,7 +22,7 @@ from tests.processes import until
     [(b"#!/bin/sh\n", 0o644, "Permission denied"), (b"\x7fELF", 0o755, "Exec format error")],
 )
 def test_compiler_that_cannot_be_started_is_reported(
-    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, mode: int, why: str
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm: WarmPython, content: bytes, mode: int, why: str
 ) -> None:
     (fake / "g++").write_bytes(content)
     (fake / "g++").chmod(mode)
@@ -28,7 +30,7 @@ def test_compiler_that_cannot_be_started_is_reported(
     for folder in (None, tmp_path):  # once when asked its version, and once when compiling
         with pytest.raises(BuildFailed, match=rf"^g\+\+ cannot be started: {why}$"):
             build_if_missing(RNN, folder)
-    prepared, err = python(PREPARE).communicate(timeout=120)
+    prepared, err, _ = warm.told(tmp_path, ("-c", PREPARE), os.environ)
     assert prepared.startswith(f"g++ cannot be started: {why}\n"), err
 
 
