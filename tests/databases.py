@@ -1,4 +1,4 @@
-"""Which databases a test runs on."""
+"""Databases on which tests run."""
 
 import pytest
 
