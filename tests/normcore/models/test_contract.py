@@ -2,20 +2,23 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from normcore.models.attentive_reader import AttentiveReader
 from normcore.models.build import Build
 from normcore.models.conv_net import ConvNet
 from normcore.models.draw import Draw
 from normcore.models.feed_forward import FeedForward
-from normcore.models.handwriting import Handwriting
+from normcore.models.handwriting import Handwriting, Text
+from normcore.models.layers import NormalizedLinear
 from normcore.models.order_embedding import OrderEmbedding
 from normcore.models.skip_thoughts import SkipThoughts
+from normcore.models.words import Words
+from normcore.recurrent import Recurrent
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.methods.method import Method
@@ -23,26 +26,63 @@ from normcore.spec.methods.none import NoNorm
 from normcore.spec.models import MODELS
 from normcore.spec.models.model import Model, Place
 
+
+class Sample(NamedTuple):
+    """Small model: the options in a spec, the network of these options, and its outputs for a batch of inputs."""
+
+    options: dict[str, Any]
+    network: Callable[[Build, Any], nn.Module]
+    outputs: Callable[[Any], Tensor]
+
+
 HIDDEN = {"hidden_size": 6}
 READING = {**HIDDEN, "embedding_size": 4}
-OTHERS: dict[str, tuple[dict[str, Any], Callable[[Build, Any], nn.Module]]] = {
-    "attentive_reader": (READING, lambda build, options: AttentiveReader(build, options, words=7)),
-    "conv_net": (
+WORDS = Words.of([torch.arange(5), torch.arange(3), torch.arange(4)], torch.device("cpu"))
+ALL = torch.tensor([4, 4, 4])
+TEXT = Text(torch.rand(3, 4, 5), ALL)
+OTHERS = {
+    "attentive_reader": Sample(
+        READING,
+        lambda build, options: AttentiveReader(build, options, words=7),
+        lambda network: network(WORDS, WORDS),
+    ),
+    "conv_net": Sample(
         {"stage_channels": [6, 6], "stage_depth": 1, "head_channels": 6},
         lambda build, options: ConvNet(build, options, (3, 12, 12), num_classes=3),
+        lambda network: network(torch.rand(4, 3, 12, 12)),
     ),
-    "draw": (HIDDEN, lambda build, options: Draw(build, options, side=8)),
-    "feed_forward": ({"hidden_sizes": [6, 6]}, lambda build, options: FeedForward(build, options, 5, num_classes=3)),
-    "handwriting": (HIDDEN, lambda build, options: Handwriting(build, options, kinds=5)),
-    "order_embedding": (READING, lambda build, options: OrderEmbedding(build, options, words=7, features=5)),
-    "skip_thoughts": (READING, lambda build, options: SkipThoughts(build, options, words=7)),
+    "draw": Sample(
+        {**HIDDEN, "glimpses": 3},
+        lambda build, options: Draw(build, options, side=8),
+        lambda network: network(torch.rand(3, 8, 8)).canvas,
+    ),
+    "feed_forward": Sample(
+        {"hidden_sizes": [6, 6]},
+        lambda build, options: FeedForward(build, options, 5, num_classes=3),
+        lambda network: network(torch.rand(4, 5)),
+    ),
+    "handwriting": Sample(
+        HIDDEN,
+        lambda build, options: Handwriting(build, options, kinds=5),
+        lambda network: network(torch.rand(4, 3, 3), ALL, 4, TEXT),
+    ),
+    "order_embedding": Sample(
+        READING,
+        lambda build, options: OrderEmbedding(build, options, words=7, features=5),
+        lambda network: torch.cat([network.embed_captions(WORDS), network.embed_images(torch.rand(3, 5))]),
+    ),
+    "skip_thoughts": Sample(
+        READING,
+        lambda build, options: SkipThoughts(build, options, words=7),
+        lambda network: network(WORDS, WORDS, WORDS),
+    ),
 }
 
 
 def options_of(model: str) -> Model:
     if model in CELLS:
         return CELLS.validate({"cell": model, **HIDDEN})
-    return MODELS[model].model_validate_json(json.dumps(OTHERS[model][0]))
+    return MODELS[model].model_validate_json(json.dumps(OTHERS[model].options))
 
 
 def at(method: str, place: Place, model: Model) -> Method | None:
@@ -60,7 +100,22 @@ def made(model: Model, norm: Method) -> nn.Module:
     cell = getattr(model, "cell", None)
     if cell is not None:
         return build.recurrent(model, 5)  # type: ignore[arg-type]
-    return OTHERS[model.architecture][1](build, model)
+    return OTHERS[model.architecture].network(build, model)
+
+
+def outputs(model: Model, network: Any) -> Tensor:
+    torch.default_generator.manual_seed(1)
+    if isinstance(network, Recurrent):
+        y: Tensor = network(torch.rand(4, 3, 5))[0]
+        return y
+    return OTHERS[model.architecture].outputs(network)
+
+
+def unused_parameters(network: nn.Module, found: Tensor) -> list[str]:
+    """Names of the parameters of a network that its outputs do not depend on."""
+    names, all_parameters = zip(*network.named_parameters(), strict=True)
+    gradients = torch.autograd.grad(found.sum(), all_parameters, allow_unused=True)
+    return [name for name, gradient in zip(names, gradients, strict=True) if gradient is None]
 
 
 def parameters(network: nn.Module) -> set[tuple[str, torch.Size]]:
@@ -79,11 +134,30 @@ PLACED = [
 
 @pytest.mark.parametrize(("method", "model", "place"), PLACED)
 def test_method_changes_a_model_at_every_place(method: str, model: str, place: Place) -> None:
-    """The change is seen in the parameters: the method adds some, or parametrizes matrices."""
+    """The method adds parameters or changes the outputs, and no parameter is without effect on the outputs."""
     options = options_of(model)
     norm = at(method, place, options)
     assert norm is not None
-    assert parameters(made(options, norm)) != parameters(made(options, NoNorm()))
+    plain, normalized = made(options, NoNorm()), made(options, norm)
+    found = outputs(options, normalized)
+    assert parameters(normalized) != parameters(plain) or not torch.equal(found, outputs(options, plain))
+    assert unused_parameters(normalized, found) == []
+
+
+def test_a_norm_that_is_made_and_never_called_is_found() -> None:
+    class Forgetful(NormalizedLinear):
+        def forward(self, x: Tensor) -> Tensor:
+            a: Tensor = self.linear(x)
+            return a
+
+    options = options_of("feed_forward")
+    norm = at("layer_norm", "layer", options)
+    assert norm is not None
+    build = Build(options, norm, "reference", torch.device("cpu"), torch.float32)
+    x = torch.rand(4, 5)
+    layer, forgetful = NormalizedLinear(build, "layer", 5, 6), Forgetful(build, "layer", 5, 6)
+    assert unused_parameters(layer, layer(x)) == []
+    assert unused_parameters(forgetful, forgetful(x)) == ["norm.weight", "norm.bias"]
 
 
 def test_every_model_and_method_is_tried() -> None:
@@ -103,5 +177,5 @@ def test_every_matrix_of_layers_is_parametrized(model: str) -> None:
 
     options = options_of(model)
     build = Asking(options, NoNorm(), "reference", torch.device("cpu"), torch.float32)
-    network = OTHERS[model][1](build, options)
+    network = OTHERS[model].network(build, options)
     assert len(asked) == sum(parameter.dim() > 1 for parameter in network.parameters())
