@@ -271,9 +271,10 @@ from tests.normcore.tasks.test_pixel_sequences import population
 print(back.equal(plain.flip(0)) and not back.equal(plain))
 """
     assert training.run(tree, "-c", code) == "True\n"
-    spec = {"task": {"name": "reversed_digits", "profile": "smoke"}, "norm": {"method": "layer_norm"}}
+    task = {"name": "reversed_digits", "profile": "smoke"}
+    spec = {"task": task, "norm": {"method": "layer_norm"}, "training": {"max_steps": 80}}
     result = events(training, tmp_path, spec)[-1]["result"]
-    assert result["value"] > 1.5 * result["no_skill"]
+    assert result["value"] > 2 * result["no_skill"]  # 5 seeds gave 3.4 to 4.1
 
 
 def test_the_cost_of_the_cell_is_that_of_its_parameters(training: WarmPython, tree: Path) -> None:
