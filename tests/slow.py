@@ -39,7 +39,7 @@ MODULES = (
     "normcore/downstream/test_classification.py",
     "normcore/downstream/test_relatedness.py",
     "normcore/kernels/test_choose.py",
-    "normcore/kernels/test_gpu_verdicts.py",
+    "normcore/kernels/gpu/test_verdicts.py",
     "normcore/models/test_attentive_reader.py",
     "normcore/models/test_contract.py",
     "normcore/models/test_handwriting.py",

@@ -3,6 +3,7 @@
 Each pair of cell and method is tried in a process of its own, so a crash or a hang affects only this pair. Only
 verdicts are stored. A trial may break for lack of memory or a compiler, or because a kernel never ends. Then the cause
 is logged, and the next worker that starts tries the pair again.
+The trial itself and its verdict are in ``normcore/kernels/gpu/``; this module adds the worker's processes.
 """
 
 import logging
@@ -14,7 +15,7 @@ from normcore.spec.kernels import FUSED_PAIRS
 from workers.subprocess_task import run_in_process
 
 if TYPE_CHECKING:
-    from normcore.kernels.gpu_verdicts import Verdict
+    from normcore.kernels.gpu.verdicts import Verdict
 
 log = logging.getLogger(__name__)
 
@@ -90,14 +91,14 @@ def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str 
 def _try_one(worker: Connection, pair: Pair, device_name: str, trial: Trial) -> None:
     """Try the fused kernels of one cell with one method. Runs in a separate process."""
     from normcore.environment import usable_device
-    from normcore.kernels import gpu_verdicts
+    from normcore.kernels.gpu import verdicts
 
     device, why = usable_device(device_name), None
     try:
-        with gpu_verdicts.alone(device):
+        with verdicts.exclusive(device):
             worker.send(BEGUN)
-            if pair not in gpu_verdicts.verdicts(device):
-                gpu_verdicts.keep(device, pair, trial(pair, device_name))
+            if pair not in verdicts.read(device):
+                verdicts.store(device, pair, trial(pair, device_name))
     except Exception as error:  # whatever torch, Triton, the compiler or the disk raise
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     worker.send(why)
@@ -117,18 +118,18 @@ def _read_verdicts(device: str) -> Known:
 def _look(worker: Connection, device_name: str) -> None:
     """Send the results of the trials to the worker, from a process of its own."""
     from normcore.environment import usable_device
-    from normcore.kernels import gpu_verdicts
+    from normcore.kernels.gpu import verdicts
 
     device = usable_device(device_name)
-    verdicts = gpu_verdicts.verdicts(device)
-    untried = [pair for pair in FUSED_PAIRS if pair not in verdicts]
-    wrong = [pair for pair, verdict in verdicts.items() if verdict.wrong is not None]
-    worker.send(Known(untried, wrong, gpu_verdicts.summary(device)))
+    found = verdicts.read(device)
+    untried = [pair for pair in FUSED_PAIRS if pair not in found]
+    wrong = [pair for pair, verdict in found.items() if verdict.wrong is not None]
+    worker.send(Known(untried, wrong, verdicts.summary(device)))
 
 
 def _trial(pair: Pair, device_name: str) -> "Verdict":
     from normcore.environment import usable_device
-    from normcore.kernels import gpu
+    from normcore.kernels.gpu import load_unroll
     from normcore.kernels.gpu.check import try_out
 
-    return try_out(*pair, usable_device(device_name), gpu.unroll)
+    return try_out(*pair, usable_device(device_name), load_unroll())

@@ -11,7 +11,8 @@ from importlib.metadata import version
 import torch
 from torch import nn
 
-from normcore.kernels import cpu, gpu_verdicts, reference_code
+from normcore.kernels import cpu, gpu, reference_code
+from normcore.kernels.gpu import verdicts
 from normcore.recurrent.stack import Recurrent
 from normcore.recurrent.unroll import Unrolled, unroll
 from normcore.spec.cells import CELLS
@@ -85,9 +86,7 @@ def _load_fused_unroll(device: torch.device, cell_name: str, dtype: torch.dtype)
         KernelsMissing: there are no compiled kernels for the CPU.
     """
     if device.type == "cuda":
-        from normcore.kernels import gpu  # imports triton, which is not installed everywhere and costs time
-
-        return gpu.unroll
+        return gpu.load_unroll()
     cpu.load(cell_name, dtype)
     return cpu.unroll
 
@@ -100,7 +99,7 @@ def _explain_failed_trial(
     Args:
         needs_trial: refuse also a kernel that was not tried, or was not faster than the reference.
     """
-    verdict = gpu_verdicts.verdicts(device).get((CELLS.tag_of(cell), METHODS.tag_of(method)))
+    verdict = verdicts.read(device).get((CELLS.tag_of(cell), METHODS.tag_of(method)))
     if verdict is not None and verdict.wrong is not None:
         return f"the fused kernel is wrong on this device: {verdict.wrong}"
     if needs_trial and verdict is None:

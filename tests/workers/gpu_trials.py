@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from normcore.kernels.gpu_verdicts import Verdict
+    from normcore.kernels.gpu.verdicts import Verdict
 
 Pair = tuple[str, str]
 DEAD, HANGS, RAISES, WRONG = ("lstm", "layer_norm"), ("gru", "none"), ("rnn", "none"), ("rnn", "rms_norm")
@@ -24,7 +24,7 @@ def of_all_kinds(pair: Pair, device: str) -> "Verdict":
         signal.pause()
     if pair == RAISES:
         raise RuntimeError("CUDA out of memory")
-    from normcore.kernels.gpu_verdicts import Verdict
+    from normcore.kernels.gpu.verdicts import Verdict
 
     return Verdict("y is off", None) if pair == WRONG else right(pair, device)
 
@@ -34,7 +34,7 @@ def none_works(pair: Pair, device: str) -> "Verdict":
 
 
 def right(pair: Pair, device: str) -> "Verdict":
-    from normcore.kernels.gpu_verdicts import Verdict
+    from normcore.kernels.gpu.verdicts import Verdict
 
     return Verdict(None, 2.0)
 

@@ -15,8 +15,8 @@ import psutil
 import pytest
 import torch
 
-from normcore.kernels import gpu_verdicts
-from normcore.kernels.gpu_verdicts import Verdict
+from normcore.kernels.gpu import verdicts
+from normcore.kernels.gpu.verdicts import Verdict
 from normcore.spec.kernels import FUSED_PAIRS
 from tests.fork_servers import own_fork_server
 from tests.processes import until
@@ -52,7 +52,7 @@ def test_a_trial_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(
     caplog.set_level("INFO")
     missing = try_all("cpu", gpu_trials.of_all_kinds, 5)
     broken = {DEAD, HANGS, RAISES}
-    assert gpu_verdicts.verdicts(CPU) == {
+    assert verdicts.read(CPU) == {
         pair: Verdict("y is off", None) if pair == WRONG else RIGHT for pair in FUSED_PAIRS if pair not in broken
     }
     assert caplog.messages == [
@@ -71,8 +71,8 @@ def test_the_next_worker_repeats_only_trials_that_broke(caplog: pytest.LogCaptur
     caplog.set_level("INFO")
     for pair in FUSED_PAIRS:
         if pair != DEAD:
-            with gpu_verdicts.alone(CPU):
-                gpu_verdicts.keep(CPU, pair, RIGHT)
+            with verdicts.exclusive(CPU):
+                verdicts.store(CPU, pair, RIGHT)
     assert try_all("cpu", gpu_trials.right, 60) is None
     summary = "fused kernels on this device: 15 of 15 are right and faster than the reference"
     assert caplog.messages == [FIRST_TIME, summary]
@@ -89,7 +89,7 @@ def test_trials_end_after_three_in_a_row_that_broke(caplog: pytest.LogCaptureFix
         *(f"the trial of {name} {broke}" for name in names[:3]),
         "no more trials: 3 in a row broke",
     ]
-    assert gpu_verdicts.verdicts(CPU) == {}
+    assert verdicts.read(CPU) == {}
     assert missing == f"wrong or untried on this device: {', '.join(names)}"
 
 
@@ -116,7 +116,7 @@ def test_a_trial_and_the_processes_that_it_started_end_with_their_worker(cache: 
     process.send_signal(end)
     process.wait(30)
     until(lambda: not psutil.pid_exists(compiler), 10, lambda: "the compiler lives on")
-    assert gpu_verdicts.verdicts(CPU) == {}
+    assert verdicts.read(CPU) == {}
 
 
 def test_no_fused_kernel_runs_untried_if_verdicts_cannot_be_stored(

@@ -1,17 +1,27 @@
-"""The recurrence in Triton for CUDA devices. This package is imported only if a run asks for such a device.
+"""The recurrence in Triton for CUDA devices, and the trials of it on each kind of device.
 
 ``device/`` has the code that runs on the device. ``steps.py`` launches one product and one kernel for each step;
 ``sequence.py`` launches one kernel for all steps, if W_h fits on the chip. ``unroll.py`` is the entry,
-``recurrence.py`` the function for autograd. ``docs/develop/kernels-gpu.md`` gives the reasons for this design.
+``recurrence.py`` the function for autograd. ``check.py`` makes a trial, and ``verdicts.py`` keeps its verdict.
+``docs/develop/kernels-gpu.md`` gives the reasons for this design. This package and its verdicts do not need triton.
 """
 
-import triton
+from collections.abc import Callable
 
+from normcore.recurrent.unroll import Unrolled
 from normcore.spec.kernels import TRITON
 
-if ".".join(triton.__version__.split(".")[:2]) not in TRITON:
-    raise ImportError(f"expected triton {' or '.join(TRITON)}, received {triton.__version__}")
 
-from normcore.kernels.gpu.unroll import unroll
+def load_unroll() -> Callable[..., Unrolled]:
+    """Import triton and the kernels, which takes seconds; return their ``unroll``.
 
-__all__ = ["unroll"]
+    Raises:
+        ImportError: there is no triton, or its version is not one of ``TRITON``.
+    """
+    import triton
+
+    if ".".join(triton.__version__.split(".")[:2]) not in TRITON:
+        raise ImportError(f"expected triton {' or '.join(TRITON)}, received {triton.__version__}")
+    from normcore.kernels.gpu.unroll import unroll
+
+    return unroll

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from normcore import recurrent
-from normcore.kernels.gpu_verdicts import Verdict
+from normcore.kernels.gpu.verdicts import Verdict
 from normcore.recurrent import Recurrent
 from normcore.recurrent.unroll import Unrolled
 from normcore.spec.cells import CELLS

@@ -10,8 +10,8 @@ from normcore.recurrent import Unrolled
 from normcore.spec.kernels import FUSED_PAIRS
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
-from normcore.kernels import gpu
 from normcore.kernels.gpu import check
+from normcore.kernels.gpu.unroll import unroll as fused_unroll
 
 CPU = torch.device("cpu")
 TINY = check.Sizes(steps=2, batch=20, inputs=3)
@@ -31,7 +31,7 @@ def test_kernels_in_the_interpreter_are_right_and_slower_than_torch(
 ) -> None:
     monkeypatch.setattr(check, "STARTS", 1)  # in the interpreter all starts take equally long
     monkeypatch.setattr(check, "TIMED", 1)
-    verdict = check.try_out(cell, method, CPU, gpu.unroll, **SMALL)
+    verdict = check.try_out(cell, method, CPU, fused_unroll, **SMALL)
     assert verdict.wrong is None
     assert verdict.speedup is not None
     assert verdict.speedup < 1

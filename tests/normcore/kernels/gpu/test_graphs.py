@@ -10,9 +10,9 @@ from torch import Tensor
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 
 from normcore import recurrent
-from normcore.kernels import gpu
 from normcore.kernels.gpu import graphs, recurrence, steps, steps_by_graph
 from normcore.kernels.gpu.plan import Plan
+from normcore.kernels.gpu.unroll import unroll as fused_unroll
 from tests.normcore.kernels.cell_pass import (
     DEFAULTS,
     EXACT,
@@ -108,7 +108,7 @@ def test_networks_run_by_graphs_equal_the_reference(
     for seed in range(4):
         built = cell_of(cell, method, options, inputs=3, hidden=5, seed=seed)
         x, start = drawn(built, steps=2, batch=3, seed=seed)
-        found = of_both(gpu.unroll, built, x, start, some_mask(2, 3))
+        found = of_both(fused_unroll, built, x, start, some_mask(2, 3))
         assert max(found.values()) < EXACT, found
     assert (recorder.recorded, recorder.replayed) == (2, 4)
 
@@ -116,7 +116,7 @@ def test_networks_run_by_graphs_equal_the_reference(
 def test_graphs_equal_single_steps_under_autocast(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5).float()
     x, start = drawn(built, steps=2, batch=2)
-    unroll = torch.autocast("cpu", torch.bfloat16)(gpu.unroll)
+    unroll = torch.autocast("cpu", torch.bfloat16)(fused_unroll)
     found = [everything(unroll, built, x, start) for _ in range(4)]
     monkeypatch.setattr(recurrence, "_design", lambda plan, of: steps)
     expected = everything(unroll, built, x, start)
@@ -132,7 +132,7 @@ def test_population_statistics_are_read_at_each_call(recorder: Recorder) -> None
         know_a_population(built, steps=2)
         built.eval()
         with torch.no_grad():
-            found = gpu.unroll(built, x, start).y
+            found = fused_unroll(built, x, start).y
             torch.testing.assert_close(found, recurrent.unroll(built, x, start).y, rtol=0, atol=EXACT)
     assert recorder.replayed == 3
 
@@ -140,7 +140,7 @@ def test_population_statistics_are_read_at_each_call(recorder: Recorder) -> None
 def test_two_calls_before_backward_keep_their_own_tensors(recorder: Recorder) -> None:
     built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5)
     gradients = []
-    for unroll in (gpu.unroll, recurrent.unroll):
+    for unroll in (fused_unroll, recurrent.unroll):
         for _ in range(4):
             built.zero_grad()
             first, start = drawn(built, steps=2, batch=2, seed=1)

@@ -26,9 +26,9 @@ from tests.normcore.kernels.cell_pass import (
 from tests.normcore.kernels.twin import Twin, case, of_batch_norm
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
-from normcore.kernels import gpu
 from normcore.kernels.gpu import sequence, steps
 from normcore.kernels.gpu.plan import Place, Plan
+from normcore.kernels.gpu.unroll import unroll as fused_unroll
 
 design = pytest.mark.parametrize("of", ["step", "sequence"])
 
@@ -38,7 +38,7 @@ def choose_design(monkeypatch: pytest.MonkeyPatch, of: str) -> None:
 
 
 class TestTriton(Twin):
-    unroll = staticmethod(gpu.unroll)
+    unroll = staticmethod(fused_unroll)
     steps, batch, hidden = 3, 5, 5
 
 
@@ -49,7 +49,7 @@ def test_step_by_step_design_equals_the_reference_where_the_other_would_fit(
     choose_design(monkeypatch, "step")
     built = cell_of(cell, method, options, inputs=3, hidden=5)
     x, start = drawn(built, steps=2, batch=3)
-    found = of_both(gpu.unroll, built, x, start, some_mask(2, 3))
+    found = of_both(fused_unroll, built, x, start, some_mask(2, 3))
     assert max(found.values()) < EXACT, found
 
 
@@ -70,7 +70,7 @@ def test_tiles_of_any_shape_equal_the_reference(
     choose_design(monkeypatch, of)
     built = cell_of(cell, method, {}, inputs=2, hidden=hidden)
     x, start = drawn(built, 2, batch)
-    found = of_both(gpu.unroll, built, x, start, some_mask(2, batch))
+    found = of_both(fused_unroll, built, x, start, some_mask(2, batch))
     assert max(found.values()) < 10 * EXACT, found  # batch norm of 2 examples is less exact
 
 
@@ -90,7 +90,7 @@ def test_median_error_under_autocast_is_no_larger_than_that_of_eager_torch(
         built = cell_of(cell, method, {}, inputs=3, hidden=20, seed=seed)
         x, start = drawn(built, steps=2, batch=20, seed=seed + 1)
         exact = everything(recurrent.unroll, built, x, start)
-        for unroll, off in ((gpu.unroll, of_fused), (recurrent.unroll, of_eager)):
+        for unroll, off in ((fused_unroll, of_fused), (recurrent.unroll, of_eager)):
             off.append(differences(everything(autocast(unroll), *in_float32(built, x, start)), exact))
     for name in of_fused[0]:
         fused, eager = (median(off[name] for off in networks) for networks in (of_fused, of_eager))
@@ -107,7 +107,7 @@ def test_autocast_rounds_factors_and_not_their_products(of: str, monkeypatch: py
     with torch.no_grad():
         exact = recurrent.unroll(built, x, start).y
         with torch.autocast("cpu", torch.bfloat16):
-            found = gpu.unroll(built, x, start).y
+            found = fused_unroll(built, x, start).y
         built.weight_hh.copy_(built.weight_hh.bfloat16())
         expected = recurrent.unroll(built, x, start._replace(h=start.h.bfloat16().float())).y
     assert relative(found, expected) < 1e-5
@@ -134,7 +134,7 @@ def test_evaluation_by_the_population_works_under_autocast(cell: str, method: st
         exact = recurrent.unroll(built, x, start).y
         built, x, start = in_float32(built, x, start)
         with torch.autocast("cpu", torch.bfloat16):
-            found, eager = (unroll(built, x, start).y for unroll in (gpu.unroll, recurrent.unroll))
+            found, eager = (unroll(built, x, start).y for unroll in (fused_unroll, recurrent.unroll))
     assert found.dtype == torch.float32
     assert 1e-4 < relative(found, exact) < max(2e-2, relative(eager, exact))
 
@@ -153,7 +153,7 @@ def test_feature_that_varies_only_by_bfloat16_rounding_is_taken_for_constant(
     h[1] += 2**-7
     h[2, 0] += 2**-5
     with torch.autocast("cpu", torch.bfloat16):
-        moments = gpu.unroll(built, x, type(start)(h)).moments["norm_h"]
+        moments = fused_unroll(built, x, type(start)(h)).moments["norm_h"]
     assert moments[1, 0, 0] > 0
     assert not moments[1, 0, 1:].any()
 
@@ -168,7 +168,7 @@ def test_statistics_are_saved_through_autograd() -> None:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        gpu.unroll(built, x, start)
+        fused_unroll(built, x, start)
     assert {(3, 3, 4, 5), (3, 3, 1, 5)} <= kept, "of the sums and of the cell: (T, 3, G, H)"
 
 
@@ -207,7 +207,7 @@ def test_single_kernel_runs_all_steps_if_the_recurrent_weights_fit_on_the_chip(
             monkeypatch.setattr(design, pass_, noting(launched, design, pass_))
     built = cell_of(cell, method, {}, inputs=2, hidden=hidden).float()
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-        everything(gpu.unroll, built, *drawn(built, steps=2, batch=batch))
+        everything(fused_unroll, built, *drawn(built, steps=2, batch=batch))
     assert launched == [f"{expected}.forward", f"{expected}.backward"]
 
 

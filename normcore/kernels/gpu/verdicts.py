@@ -1,7 +1,7 @@
 """Verdicts on fused kernels, from trials on the devices of this machine. They are stored in the user's cache directory.
 
 A trial tests one cell with one method on one kind of device, with the present versions of torch, triton and the
-kernels' sources. ``normcore.kernels.gpu.check`` makes the trials; this module does not need triton.
+kernels' sources. ``check.py`` makes the trials.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ import platformdirs
 import torch
 from pydantic import TypeAdapter
 
-SOURCES = Path(__file__).parent / "gpu"
+SOURCES = Path(__file__).parent
 MARGIN = 1.1  # kernels must be faster by this factor: less may be noise
 
 
@@ -65,7 +65,7 @@ class Stored:
 STORED = TypeAdapter(Stored)
 
 
-def verdicts(device: torch.device) -> Mapping[Pair, Verdict]:
+def read(device: torch.device) -> Mapping[Pair, Verdict]:
     """Read the verdicts on kernels for devices of this kind. A file that cannot be read counts as empty."""
     try:
         stored = STORED.validate_json(_place(device).read_bytes(), strict=True)
@@ -78,27 +78,27 @@ def summary(device: torch.device) -> str:
     """Describe the verdicts in one line: ``14 of 15 are right and faster than the reference; gru with none is wrong:
     …``.
     """
-    known = verdicts(device)
+    known = read(device)
     others = [f"{cell} with {method} is {found}" for (cell, method), found in known.items() if not found.passed]
     told = f"{len(known) - len(others)} of {len(known)} are right and faster than the reference"
     return "; ".join([told, *others])
 
 
-def keep(device: torch.device, pair: Pair, verdict: Verdict) -> None:
-    """Add a verdict to the file of verdicts. Call this function only inside ``alone``.
+def store(device: torch.device, pair: Pair, verdict: Verdict) -> None:
+    """Add a verdict to the file of verdicts. Call this function only inside ``exclusive``.
 
     Raises:
         OSError: the cache directory cannot be written.
     """
     place = _place(device)
-    named = {" ".join(of): found for of, found in sorted({**verdicts(device), pair: verdict}.items())}
+    named = {" ".join(of): found for of, found in sorted({**read(device), pair: verdict}.items())}
     unfinished = place.with_suffix(f".{os.getpid()}")
     unfinished.write_bytes(STORED.dump_json(Stored(_describe_trial(device), named), indent=2))
     unfinished.replace(place)
 
 
 @contextmanager
-def alone(device: torch.device) -> Iterator[None]:
+def exclusive(device: torch.device) -> Iterator[None]:
     """Wait until no other process on this machine tries kernels on devices of this kind, and keep others out inside
     this context.
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from normcore.kernels import KernelUnavailable, choose, gpu_verdicts
-from normcore.kernels.gpu_verdicts import Verdict
+from normcore.kernels import KernelUnavailable, choose
+from normcore.kernels.gpu import verdicts
+from normcore.kernels.gpu.verdicts import Verdict
 from normcore.recurrent import unroll
 from normcore.spec.cells.gru import GRU
 from normcore.spec.cells.lstm import LSTM
@@ -44,18 +45,16 @@ def test_verdict_passes_only_if_right_and_faster(verdict: Verdict, passed: bool,
 
 
 def kept(device: torch.device, pair: tuple[str, str], verdict: Verdict) -> None:
-    with gpu_verdicts.alone(device):
-        gpu_verdicts.keep(device, pair, verdict)
+    with verdicts.exclusive(device):
+        verdicts.store(device, pair, verdict)
 
 
 def test_verdicts_are_saved_and_summarized_on_one_line() -> None:
-    assert gpu_verdicts.verdicts(CPU) == {}
+    assert verdicts.read(CPU) == {}
     kept(CPU, PAIR, Verdict(None, 1.5))
     kept(CPU, ("gru", "none"), Verdict("y is off", None))
-    assert gpu_verdicts.verdicts(CPU) == {PAIR: Verdict(None, 1.5), ("gru", "none"): Verdict("y is off", None)}
-    assert gpu_verdicts.summary(CPU) == (
-        "1 of 2 are right and faster than the reference; gru with none is wrong: y is off"
-    )
+    assert verdicts.read(CPU) == {PAIR: Verdict(None, 1.5), ("gru", "none"): Verdict("y is off", None)}
+    assert verdicts.summary(CPU) == ("1 of 2 are right and faster than the reference; gru with none is wrong: y is off")
 
 
 UNREADABLE = [
@@ -79,9 +78,9 @@ def test_unreadable_file_counts_as_empty_and_is_replaced(cache: Path, content: s
     kept(CPU, PAIR, Verdict(None, 1.5))
     [file] = cache.rglob("trials-*.json")
     file.write_text(content)
-    assert gpu_verdicts.verdicts(CPU) == {}
+    assert verdicts.read(CPU) == {}
     kept(CPU, PAIR, Verdict(None, 2.0))
-    assert gpu_verdicts.verdicts(CPU) == {PAIR: Verdict(None, 2.0)}
+    assert verdicts.read(CPU) == {PAIR: Verdict(None, 2.0)}
 
 
 def test_verdict_holds_only_for_the_device_that_its_file_names(
@@ -91,20 +90,20 @@ def test_verdict_holds_only_for_the_device_that_its_file_names(
     [file] = cache.rglob("trials-*.json")
     tried = json.loads(file.read_text())["tried"]
     assert (tried["device"], tried["torch"]) == ("NVIDIA H100", torch.__version__)
-    assert gpu_verdicts.verdicts(CPU) == {}
+    assert verdicts.read(CPU) == {}
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA A100")
-    assert gpu_verdicts.verdicts(cuda) == {}
+    assert verdicts.read(cuda) == {}
 
 
 def test_auto_needs_a_passed_verdict_and_fused_runs_without_a_verdict(cuda: torch.device) -> None:
     pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
-    from normcore.kernels import gpu
+    from normcore.kernels.gpu.unroll import unroll as fused_unroll
 
     of = (LSTM(), LayerNorm(), cuda, torch.float32)
     assert choose("auto", *of) == ("reference", unroll)
-    assert choose("fused", *of) == ("fused", gpu.unroll)
+    assert choose("fused", *of) == ("fused", fused_unroll)
     kept(cuda, PAIR, Verdict(None, 1.5))
-    assert choose("auto", *of) == ("fused", gpu.unroll)
+    assert choose("auto", *of) == ("fused", fused_unroll)
     assert choose("reference", *of) == ("reference", unroll)
     assert choose("auto", GRU(), LayerNorm(), cuda, torch.float32) == ("reference", unroll)
 
@@ -112,13 +111,13 @@ def test_auto_needs_a_passed_verdict_and_fused_runs_without_a_verdict(cuda: torc
 @pytest.mark.parametrize("verdict", [Verdict(None, 0.9), Verdict("y is off", None)], ids=["slower", "wrong"])
 def test_auto_takes_the_reference_if_kernels_are_slower_or_wrong(cuda: torch.device, verdict: Verdict) -> None:
     pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
-    from normcore.kernels import gpu
+    from normcore.kernels.gpu.unroll import unroll as fused_unroll
 
     of = (LSTM(), LayerNorm(), cuda, torch.float32)
     kept(cuda, PAIR, verdict)
     assert choose("auto", *of) == ("reference", unroll)
     if verdict.wrong is None:
-        assert choose("fused", *of) == ("fused", gpu.unroll)
+        assert choose("fused", *of) == ("fused", fused_unroll)
     else:
         with pytest.raises(KernelUnavailable, match="is wrong on this device: y is off; use auto or reference"):
             choose("fused", *of)
