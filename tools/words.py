@@ -1,15 +1,17 @@
 """Check of the language: ``python -m tools.words`` prints each fault as ``file:line: what to mend``.
 
 It checks the rules of docs/develop/words.md that a machine can check: the first word of a docstring, the length of
-sentences, the names of modules, and the subjects of commits. ``words_left.txt`` lists the files with older faults, and
+sentences in docstrings and documents, the names of modules, and the subjects of commits. ``words_left.txt`` lists the files with older faults, and
 how many each has. The list only shrinks. A file with more faults than listed fails; so does a file with fewer, until
 ``--update`` has corrected the list.
 """
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +25,7 @@ COMMITS = 20  # newest commits whose subjects are read
 
 NO_FIRST_WORD = re.compile(
     r"(Of|With|Without|Whose|What|Whether|Which|Who|Whom|How|The same|That|Those|From|By|To|In|For|At|On|As|If|When|"
-    r"Where|None|No|Not|Such|So|Than|Since|Beside|Beyond|Before|After|Until)\b"
+    r"Where|They|It|Is|None|No|Not|Such|So|Than|Since|Beside|Beyond|Before|After|Until)\b"
 )
 # Nouns and adjectives that end like participles.
 NAMES = {"feed", "seed", "embed", "speed", "unused", "shared", "feed_forward", "advanced"}
@@ -56,17 +58,18 @@ def main(arguments: list[str]) -> int:
 
 
 def faults() -> Iterator[Fault]:
-    """Find the faults of all Python files that git knows, and of the newest commits."""
-    for name in _git("ls-files", "-z", "*.py").split("\0"):
+    """Find the faults of all Python files and documents that git knows, and of the newest commits."""
+    for name in _git("ls-files", "-z", "*.py", "*.md").split("\0"):
         if name and (ROOT / name).exists():
-            yield from faults_of(name, (ROOT / name).read_text(encoding="utf-8"))
+            check = faults_of_document if name.endswith(".md") else faults_of
+            yield from check(name, (ROOT / name).read_text(encoding="utf-8"))
     for subject in _git("log", f"-{COMMITS}", "--no-merges", "--format=%s").splitlines():
         if advice := fault_of_subject(subject):
             yield Fault("git log", 1, f"{advice}: {subject}")
 
 
 def faults_of(name: str, source: str) -> Iterator[Fault]:
-    """Find the faults of a module: in its name, and in its docstrings."""
+    """Find the faults of a module: in its name, its docstrings and its comments."""
     stem = Path(name).stem.removeprefix("test_").strip("_")
     last = stem.rpartition("_")[2]
     if last in PARTICIPLES or (last.endswith("ed") and last not in NAMES):
@@ -76,14 +79,54 @@ def faults_of(name: str, source: str) -> Iterator[Fault]:
             continue
         if text := ast.get_docstring(node):
             yield from (Fault(name, node.body[0].lineno, advice) for advice in _faults_of_docstring(text))
+    for line, text in _comments(source):
+        yield from (Fault(name, line, advice) for advice in _long_sentences(text))
+
+
+def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the comments of a module, each with its first line. Comments that fill lines one after the other are one
+    comment.
+    """
+    first, last, text = 0, 0, ""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        fills_line = token.line.lstrip().startswith("#")
+        if fills_line and token.start[0] == last + 1:
+            last, text = last + 1, f"{text} {token.string.lstrip('# ')}"
+            continue
+        yield first, text
+        first, text = token.start[0], token.string.lstrip("# ")
+        last = first if fills_line else 0
+    yield first, text
 
 
 def _faults_of_docstring(text: str) -> Iterator[str]:
     if found := NO_FIRST_WORD.match(text):
         yield f"begin a docstring with a verb or a noun, not with {found[0]!r}"
+    yield from _long_sentences(text)
+
+
+def _long_sentences(text: str) -> Iterator[str]:
     for sentence in sentences(text):
         if (count := len(sentence.split())) > MAX_WORDS:
             yield f"a sentence of {count} words, of at most {MAX_WORDS}: {sentence[:60]} …"
+
+
+def faults_of_document(name: str, source: str) -> Iterator[Fault]:
+    """Find the long sentences of a document in Markdown. A span of code counts as one word."""
+    line = 1
+    for paragraph in re.split(r"(\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) ))", _without_blocks(source)):
+        plain = re.sub(r"`+[^`]+`+", "code", re.sub(r"\]\([^)]*\)", "]", paragraph))
+        unmarked = re.sub(r"^\s*(?:[-*] |\d+\. )?", "", plain, flags=re.MULTILINE)
+        yield from (Fault(name, line, advice) for advice in _long_sentences(unmarked))
+        line += paragraph.count("\n")
+
+
+def _without_blocks(source: str) -> str:
+    """Replace the lines of code blocks, formulas and comments in a document by empty lines."""
+    blocks = r"^( *)(```|\$\$|<!--).*?(```|\$\$|-->)[^\n]*$"
+    return re.sub(blocks, lambda block: "\n" * block[0].count("\n"), source, flags=re.DOTALL | re.MULTILINE)
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -1,0 +1,47 @@
+"""The check of the language finds each kind of fault, with its line."""
+
+from tools.words import fault_of_subject, faults_of, faults_of_document
+
+LONG = "one two three four five six seven eight nine ten " * 3 + "more."
+TWO_LINES = LONG.replace("six", "six\n", 1)
+
+
+def lines_of(source: str, name: str = "normcore/losses.py") -> list[int]:
+    return [fault.line for fault in faults_of(name, source)]
+
+
+def test_participles_are_no_names_of_modules() -> None:
+    assert lines_of("", "normcore/described.py") == [1]
+    assert lines_of("", "tests/test_cells_written.py") == [1]
+    assert lines_of("", "normcore/models/feed_forward.py") == []
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    for first in ("Of all entries.", "Whether a run ended.", "They are sorted.", "It ends."):
+        assert lines_of(f'def f():\n    """{first}"""') == [2], first
+    assert lines_of('def f():\n    """Items of a list."""') == []
+
+
+def test_sentences_of_docstrings_and_comments_are_short() -> None:
+    assert lines_of(f'"""Sum of all.\n\n{LONG}\n"""') == [1]
+    first, second = TWO_LINES.splitlines()
+    assert lines_of(f"x = 1\n# {first}\n# {second}\n") == [2]
+    assert lines_of(f"x = 1  # {first}\ny = 2  # {second}\n") == []  # two comments
+    assert lines_of(f'"""Table of all.\n\n    {LONG}\n\nEnd.\n"""') == []  # code
+
+
+def test_sentences_of_documents_are_short() -> None:
+    def lines(source: str) -> list[int]:
+        return [fault.line for fault in faults_of_document("README.md", source)]
+
+    assert lines(f"# Title\n\nShort.\n\n{TWO_LINES}\n") == [5]
+    assert lines(f"- one\n- {LONG}\n") == [2]
+    assert lines(f"# Title\n\n```\n{LONG}\n```\n\n{LONG}\n") == [7]
+    assert lines(f"| {LONG} |\n") == []
+    assert lines(f"Run `{LONG}` now, and see [here](a b c {LONG}).\n") == []
+
+
+def test_subjects_are_short_and_imperative() -> None:
+    assert fault_of_subject("Refuse duplicate keys") is None
+    for subject in ("Refused duplicate keys", "refuse duplicate keys", "Refuse duplicate keys.", f"Refuse {'x' * 66}"):
+        assert fault_of_subject(subject) is not None, subject
