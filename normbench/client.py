@@ -230,7 +230,7 @@ class Client:
     def looks_at_sweep(
         self, sweep_id: str, *, timeout: float | None = None
     ) -> Iterator[list[answers.Sweep] | Unreachable | Unavailable]:
-        """Poll a sweep, as ``looks`` polls experiments."""
+        """Poll a sweep: yield it again and again, as a list of one, or the error of a poll. See ``looks``."""
         return waiting.looks([partial(self._sweep, sweep_id)], timeout)
 
     def watch(self, id: str) -> Iterator[Event]:

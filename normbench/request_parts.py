@@ -65,7 +65,7 @@ def path_to(*parts: str) -> str:
 
 
 def path_to_file(run_id: str, name: str) -> str:
-    """Path of a run's file. The file may lie in the folder ``figures``."""
+    """URL path of an artifact of a run. The artifact may lie in the folder ``figures``."""
     folder = FIGURES if name.startswith(FIGURES) and name != FIGURES else ""
     path = path_to("runs", run_id, "artifacts", name.removeprefix(folder))
     return path.replace("/artifacts/", f"/artifacts/{folder}")

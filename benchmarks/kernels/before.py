@@ -112,7 +112,7 @@ def _theirs(cell: str, method: str, shape: Shape, other: Path, threads: int) -> 
             asked.write("\n")
             asked.flush()
             if not done.readline():
-                raise RuntimeError(f"the other commit's step ended with {process.wait()}")
+                raise RuntimeError(f"the process of the other commit ended, with exit status {process.wait()}")
 
         try:
             yield step

@@ -1,4 +1,4 @@
-"""Experiments and runs as tables, and plans as lines."""
+"""Experiments and runs as tables; what a dry run would submit, as lines of text."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -48,7 +48,7 @@ def certificate(
     """
     check_times([*before, *after, *known, *windows])
     if not before or not after:
-        raise ValueError("the kernel was not timed before and after the run")
+        raise ValueError("the reference kernel was not timed both before and after the run")
     first, last = statistics.median(before), statistics.median(after)
     quiet = float(np.quantile(known, 0.1)) if len(known) >= KNOWN_FROM else min(first, last)
     if not quiet:

@@ -109,7 +109,8 @@ def version(session: Session, task: str, profile: str) -> tuple[int, int]:
 
 
 def judge_result(row: SubmittedResult, measured: Sequence[RunResult]) -> Agreement:
-    """Compare a submitted result with the measured runs of its fingerprint. Each seed counts as in a score."""
+    """Compare a submitted result with the measured runs of its fingerprint. As in a score, no seed
+    counts as worse than no skill."""
     direction, no_skill = BENCHMARKS[row.task].metric().direction, no_skill_of(measured)
     claimed = {seed: worth(value, direction, no_skill) for seed, value in seeds_of(row).items()}
     own = {run.seed: run.worth(direction) for run in measured}
