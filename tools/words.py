@@ -1,9 +1,9 @@
 """Check of the language: ``python -m tools.words`` prints each fault as ``file:line: what to mend``.
 
 It checks the rules of docs/develop/words.md that a machine can check: the first word of a docstring, the length of
-sentences in docstrings and documents, the names of modules, and the subjects of commits. ``words_left.txt`` lists the files with older faults, and
-how many each has. The list only shrinks. A file with more faults than listed fails; so does a file with fewer, until
-``--update`` has corrected the list.
+sentences in docstrings, comments and documents, the names of modules, and the subjects of commits. ``words_left.txt``
+lists the files with older faults, and how many each has. The list only shrinks. A file with more faults than listed
+fails; so does a file with fewer, until ``--update`` has corrected the list.
 """
 
 import ast

@@ -215,8 +215,8 @@ def _values(run: Trained, by: str) -> Values:
 
 
 def _pairs(order: Order, pairs: Sequence[int], of: int) -> str:
-    """Phrase how many seeds confirm each pair of neighbours in an expected order of methods. Empty for a single pair, or
-    if all seeds confirm all pairs."""
+    """Phrase how many seeds confirm each pair of neighbours in an expected order of methods. The phrase is empty for a
+    single pair, or if all seeds confirm all pairs."""
     if len(pairs) == 1 or min(pairs) == of:
         return ""
     names = [words(name) for name in order.best_first]
