@@ -128,7 +128,7 @@ def test_concurrent_builds_start_a_single_compiler(tmp_path: Path, quickly: str,
     bin_ = command(tmp_path / "bin", "g++", f'echo "$@" >> {tmp_path}/calls; {quickly}')
     asked = {"PATH": f"{bin_}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     out, err, status = warm.told(tmp_path, ("-c", CHOOSE_TWICE), asked)
-    assert (out.split(), status) == (["fused"] * 6, 0), err
+    assert (out.replace("\n", ""), status) == ("fused" * 6, 0), err  # the lines of two processes may mix
     calls = (tmp_path / "calls").read_text().splitlines()
     assert sum("kernel.cpp" in call for call in calls) == 1
 
