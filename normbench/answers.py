@@ -1,11 +1,12 @@
 """Types of the service's answers. The values are plain dictionaries; a newer service may add fields."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 Kind = Literal["tasks", "methods", "datasets", "workers"]
+TimeBy = Literal["steps_to_target", "seconds_to_target"]
 RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
 Spec = dict[str, Any]
 
@@ -100,6 +101,17 @@ class Experiment(TypedDict):
     created_at: str
 
 
+class Memory(TypedDict):
+    """Bytes of memory that a run needs at least, by purpose. On a GPU, ``process`` does not count."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    backward: int
+    data: int
+    process: int
+
+
 class Plan(TypedDict):
     """Plan of an experiment: the runs, seconds and memory that submitting a spec would take.
 
@@ -120,7 +132,7 @@ class Plan(TypedDict):
     basis: str | None
     queue_position: int
     memory_bytes: int | None
-    memory: dict[str, int] | None
+    memory: Memory | None
     worker_memory_bytes: int | None
 
 
@@ -170,6 +182,18 @@ class SweepSummary(TypedDict):
     created_at: str
 
 
+class BudgetFlip(TypedDict):
+    """Number ``k`` of tried cells from which on one of two methods is better than the other.
+
+    ``is_uncertain`` is True if few choices of ``k`` cells are left.
+    """
+
+    better: str
+    worse: str
+    k: int
+    is_uncertain: bool
+
+
 class Sweep(SweepSummary):
     """Sweep with its cells.
 
@@ -184,7 +208,7 @@ class Sweep(SweepSummary):
     cells: list[SweepCell]
     best: SweepCell | None
     budget_curve: dict[str, list[list[float]]]
-    budget_flips: list[dict[str, Any]]
+    budget_flips: list[BudgetFlip]
 
 
 class SweepPlan(TypedDict):
@@ -271,11 +295,27 @@ class Artifact(TypedDict):
     url: str
 
 
+class Verdict(TypedDict):
+    """Verdict on a board, in words: a claim, and the evidence for it (``detail``)."""
+
+    claim: str
+    detail: str
+
+
+class SetAside(TypedDict):
+    """Number of entries that a board leaves out, as they are of an older task, model, optimizer or method.
+
+    ``detail`` says so in words.
+    """
+
+    n_entries: int
+    detail: str
+
+
 class Leaderboard(TypedDict):
     """Leaderboard of one problem of a task at one profile, best entry first.
 
-    ``verdict`` says in words which entry wins: ``claim``, ``detail``. ``set_aside`` counts the entries of an older
-    task, model, optimizer or method; its ``detail`` says so in words.
+    ``verdict`` says in words which entry wins. ``set_aside`` counts the entries of older code.
     """
 
     task: str
@@ -292,8 +332,15 @@ class Leaderboard(TypedDict):
     baseline: str
     as_of: str | None
     entries: list[dict[str, Any]]
-    set_aside: dict[str, Any] | None
-    verdict: dict[str, str] | None
+    set_aside: NotRequired[SetAside | None]
+    verdict: NotRequired[Verdict | None]
+
+
+class LeftOut(TypedDict):
+    """Task that does not count in the overall leaderboard, and the reason."""
+
+    task: str
+    reason: Literal["no target", "no entries", "target not reached"]
 
 
 class Overall(TypedDict):
@@ -303,16 +350,25 @@ class Overall(TypedDict):
     """
 
     profile: str
-    rank_by: RankBy
+    rank_by: TimeBy
     widest: float
     tasks: list[dict[str, Any]]
-    left_out: list[dict[str, str]]
+    left_out: list[LeftOut]
     methods: list[dict[str, Any]]
     caution: str
     flips: list[list[str]]
 
 
 ResultState = Literal["claimed", "confirmed", "disputed", "withdrawn"]
+
+
+class Provenance(TypedDict):
+    """Origin of a submitted result: the address of a page about it, and its code and hardware."""
+
+    source: str
+    code: NotRequired[str | None]
+    hardware: NotRequired[str | None]
+    note: NotRequired[str | None]
 
 
 class SubmittedResult(TypedDict):
@@ -330,7 +386,7 @@ class SubmittedResult(TypedDict):
     value: dict[str, Any]
     fresh_seeds: list[int]
     difference: dict[str, Any] | None
-    provenance: dict[str, str | None]
+    provenance: Provenance
     created_at: str
     withdrawn_at: str | None
 

@@ -478,7 +478,7 @@ class Client:
         self,
         *,
         profile: str | None = None,
-        rank_by: Literal["steps_to_target", "seconds_to_target"] | None = None,
+        rank_by: answers.TimeBy | None = None,
     ) -> answers.Overall:
         """Get the overall leaderboard: performance profiles over all tasks, and the area beneath them.
 

@@ -55,7 +55,7 @@ def leaderboard(
         board = client.leaderboard(task, published=published, over_budget=over_budget, **asked)
     except Invalid as refusal:
         raise Invalid(f"{refusal}{_place_of(client, task, problem, refusal)}") from None
-    is_shown = board["entries"] or board["set_aside"]
+    is_shown = board["entries"] or board.get("set_aside")
     command.show(as_json, board, *([display(board)] if is_shown else []))
     if not is_shown:
         command.note(_describe_empty_board(client, board))

@@ -64,7 +64,7 @@ def _title(board: Leaderboard) -> str:
 
 def _note(board: Leaderboard) -> str | None:
     """Note on a board: its problem, the verdict, and how to read the ranks."""
-    found = board["verdict"]
+    found = board.get("verdict")
     verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
     of_interval = explain_ranks(entry["rank_ci"] for entry in board["entries"] if _rank(entry))
