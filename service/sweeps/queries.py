@@ -63,8 +63,8 @@ def sweeps(session: Session, *, before: str | None, limit: int) -> list[schemas.
 def _summaries(session: Session, found: Sequence[Sweep]) -> list[dict[str, Any]]:
     """Summary of each sweep, as lists show it."""
     ids = [one.id for one in found]
-    standing, tasks = _read_standings(session, ids), _tasks(session, ids)
-    return [_summary(one, standing.get(one.id, _Standing())) | {"tasks": tasks.get(one.id, [])} for one in found]
+    progress, tasks = _read_progress(session, ids), _tasks(session, ids)
+    return [_summary(one, progress.get(one.id, _RunProgress())) | {"tasks": tasks.get(one.id, [])} for one in found]
 
 
 def _tasks(session: Session, sweep_ids: Sequence[str]) -> dict[str, list[schemas.SweptTask]]:
@@ -80,7 +80,7 @@ def _tasks(session: Session, sweep_ids: Sequence[str]) -> dict[str, list[schemas
 
 
 @dataclass(slots=True)
-class _Standing:
+class _RunProgress:
     """Progress of a sweep's own runs, without reused ones.
 
     Attributes:
@@ -111,7 +111,7 @@ class _Standing:
             self.longest = max(self.longest, row.longest or 0.0)
 
 
-def _read_standings(session: Session, sweep_ids: Sequence[str]) -> dict[str, _Standing]:
+def _read_progress(session: Session, sweep_ids: Sequence[str]) -> dict[str, _RunProgress]:
     left = Run.max_steps - Run.step
     rows = session.execute(
         select(
@@ -128,32 +128,32 @@ def _read_standings(session: Session, sweep_ids: Sequence[str]) -> dict[str, _St
         .where(Experiment.sweep_id.in_(sweep_ids))
         .group_by(Experiment.sweep_id, Run.state)
     )
-    standing: dict[str, _Standing] = {}
+    progress: dict[str, _RunProgress] = {}
     for row in rows:
-        standing.setdefault(row.sweep_id, _Standing()).add(row)
-    return standing
+        progress.setdefault(row.sweep_id, _RunProgress()).add(row)
+    return progress
 
 
-def _summary(found: Sweep, standing: _Standing) -> dict[str, Any]:
-    eta = max(standing.steps_left / standing.pace, standing.longest) if standing.pace else None
+def _summary(found: Sweep, progress: _RunProgress) -> dict[str, Any]:
+    eta = max(progress.steps_left / progress.pace, progress.longest) if progress.pace else None
     return {
         "id": found.id,
-        "state": _state(found, standing),
+        "state": _state(found, progress),
         "n_experiments": found.n_cells,
         "n_runs": found.n_runs,
         "reused_runs": found.reused_runs,
-        "n_diverged": standing.diverged,
+        "n_diverged": progress.diverged,
         "progress": schemas.SweepProgress(
-            found.reused_runs + standing.ended, found.n_runs, None if eta is None else round(eta, 1)
+            found.reused_runs + progress.ended, found.n_runs, None if eta is None else round(eta, 1)
         ),
         **found.posted,
         "created_at": found.created_at,
     }
 
 
-def _state(found: Sweep, standing: _Standing) -> State:
+def _state(found: Sweep, progress: _RunProgress) -> State:
     """State of a sweep, as of one experiment with all runs. A sweep that may get more seeds has not ended."""
-    state = derived_state(standing.states)
+    state = derived_state(progress.states)
     return state if found.is_settled or state not in ENDED else "running"
 
 

@@ -33,7 +33,7 @@ MASK = torch.arange(STEPS).unsqueeze(1) < torch.tensor([4, 1, 2, 3, 4])
 Make = Callable[[Any], Normalization]
 
 
-class Stands:
+class PlacedNorm:
     """Module of a norm at one place, called with the arguments of that place."""
 
     def __init__(self, norm: Normalization, place: Place, shape: tuple[int, ...] = ()) -> None:
@@ -82,10 +82,10 @@ class Stands:
         return [*found, *self.module.buffers(), self(self.a), self(self.a, 1)]
 
 
-def standing(norm: Normalization, kind: type[Method], place: Place) -> list[Stands]:
+def placed_norms(norm: Normalization, kind: type[Method], place: Place) -> list[PlacedNorm]:
     if place in ("layer", "output"):
-        return [Stands(norm, place, shape) for method, shape in LAYERS_OF if METHODS[method] is kind]
-    return [Stands(norm, place)]
+        return [PlacedNorm(norm, place, shape) for method, shape in LAYERS_OF if METHODS[method] is kind]
+    return [PlacedNorm(norm, place)]
 
 
 def parametrized(norm: Normalization, options: Method) -> list[Tensor]:
@@ -112,8 +112,8 @@ def shown(make: Make, kind: type[Method], options: Method) -> list[Any]:
     found: list[Any] = [norm.bias, norm.bias_init, norm.carries_normalized_cell, norm.initial_state_noise]
     found += parametrized(norm, options)
     for place in sorted(kind.takes):
-        for stands in standing(norm, kind, place):
-            found += stands.everything()
+        for placed in placed_norms(norm, kind, place):
+            found += placed.everything()
     return found
 
 
@@ -181,7 +181,7 @@ def forgotten(make: Make, kind: type[Method]) -> Iterator[str]:
     assert elsewhere is not None
     for place in OF_CELLS:
         if has_sites or place not in kind.takes:
-            [ours], [theirs] = (standing(norm, kind, place) for norm in (make(elsewhere), NoNorm(NoOptions())))
+            [ours], [theirs] = (placed_norms(norm, kind, place) for norm in (make(elsewhere), NoNorm(NoOptions())))
             if not same(ours.everything(), theirs.everything()):
                 yield f"{place}: it stands there though it should not"
     yield from without_effect(make, kind)
@@ -190,50 +190,50 @@ def forgotten(make: Make, kind: type[Method]) -> Iterator[str]:
 def wrong_at(place: Place, norm: Normalization, kind: type[Method], options: Method) -> Iterator[str]:
     none = NoNorm(NoOptions())
     changes_weights = not same(parametrized(norm, options), parametrized(none, options))
-    for stands, plain in zip(standing(norm, kind, place), standing(none, kind, place), strict=True):
-        if kind is not NoOptions and not changes_weights and same(stands.everything(), plain.everything()):
+    for placed, plain in zip(placed_norms(norm, kind, place), placed_norms(none, kind, place), strict=True):
+        if kind is not NoOptions and not changes_weights and same(placed.everything(), plain.everything()):
             yield f"{place}: it is what stands there without a norm"
-    for stands in standing(norm, kind, place):
-        a = stands.a.requires_grad_()
-        y = stands(a)
+    for placed in placed_norms(norm, kind, place):
+        a = placed.a.requires_grad_()
+        y = placed(a)
         (y * torch.randn_like(y)).sum().backward()  # type: ignore[no-untyped-call]
-        for name, parameter in stands.module.named_parameters():
+        for name, parameter in placed.module.named_parameters():
             if parameter.grad is None or not parameter.grad.any():
                 yield f"{place}: {name} changes nothing"
-        stands.module.float()
-        if kind is not NoOptions and stands(stands.a.bfloat16()).dtype != torch.bfloat16:
+        placed.module.float()
+        if kind is not NoOptions and placed(placed.a.bfloat16()).dtype != torch.bfloat16:
             yield f"{place}: it does not keep bfloat16"
-    for stands in standing(norm, kind, place):
-        if isinstance(stands.module, BatchStatistics):
-            yield from wrong_over_the_batch(stands, options)
+    for placed in placed_norms(norm, kind, place):
+        if isinstance(placed.module, BatchStatistics):
+            yield from wrong_over_the_batch(placed, options)
         elif options.needs_batch(FeedForward()):
             yield f"{place}: it takes no statistics, though it says that it needs the batch"
 
 
-def wrong_over_the_batch(stands: Stands, options: Method) -> Iterator[str]:
-    place, a = stands.place, stands.a
+def wrong_over_the_batch(placed: PlacedNorm, options: Method) -> Iterator[str]:
+    place, a = placed.place, placed.a
     in_cell = place in OF_CELLS
-    if in_cell and stands.module.get_buffer("running_mean").shape[1] != a.shape[-1]:
+    if in_cell and placed.module.get_buffer("running_mean").shape[1] != a.shape[-1]:
         yield f"{place}: its statistics have another size"
     per_step = getattr(options, "statistics", "per_step") == "per_step"
     by_steps = in_cell and per_step and not (options.whole_sequences and place == "input")
     first, second = ((..., k, slice(None)) if in_cell else (k,) for k in (0, 1))
     other = a.clone()
     other[second] += torch.randn_like(a[second])
-    if torch.equal(stands(a)[first], stands(other)[first]):
+    if torch.equal(placed(a)[first], placed(other)[first]):
         yield f"{place}: in training it does not see other examples"
     if place == "input" and options.whole_sequences:
         spoilt = a.masked_fill(~MASK.unsqueeze(2), 7.0)
-        if not torch.equal(stands(a)[MASK], stands(spoilt)[MASK]):
+        if not torch.equal(placed(a)[MASK], placed(spoilt)[MASK]):
             yield "input: it sees the padding"
     if by_steps and place != "cell" and "eps" in type(options).model_fields:
-        constant = stands(a, size=1e30)
+        constant = placed(a, size=1e30)
         if not torch.equal(constant, constant[:, :1].expand_as(constant)):
             yield f"{place}: it does not ask for the size of the products"
-    stands.everything()
-    if not torch.equal(stands(a)[first], stands(other)[first]):
+    placed.everything()
+    if not torch.equal(placed(a)[first], placed(other)[first]):
         yield f"{place}: in evaluation it sees other examples"
-    if by_steps and torch.equal(stands(a[0], 0), stands(a[0], 1)):
+    if by_steps and torch.equal(placed(a[0], 0), placed(a[0], 1)):
         yield f"{place}: the step changes nothing"
 
 

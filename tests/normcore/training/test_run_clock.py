@@ -18,9 +18,9 @@ class Time:
 
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    standing = Time()
-    monkeypatch.setattr("normcore.clock.time", standing)
-    return standing
+    moved = Time()
+    monkeypatch.setattr("normcore.clock.time", moved)
+    return moved
 
 
 def spent(**parts: float) -> dict[str, float]:

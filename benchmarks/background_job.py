@@ -1,8 +1,8 @@
 """Background job that trains the papers' own sizes beside other work: start it, stop it, and keep a ledger.
 
-``python -m benchmarks.standing start`` runs ``normbench up`` in the background at the lowest priority. A second process
-writes the ledger: the memory of each process, the sizes of the database and the artifacts, and the progress of each
-run. ``stop`` gives the runs back with a checkpoint. The next ``start`` goes on from there.
+``python -m benchmarks.background_job start`` runs ``normbench up`` in the background at the lowest priority. A second
+process writes the ledger: the memory of each process, the sizes of the database and the artifacts, and the progress of
+each run. ``stop`` gives the runs back with a checkpoint. The next ``start`` goes on from there.
 
 ``NORMBENCH_DATA_DIR`` is the data directory. The ledger is the file ``ledger.jsonl`` in it, one event in each line.
 """
@@ -38,7 +38,7 @@ def main() -> int:
     Returns:
         The exit code: 1 if there is no job to stop, else 0.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.standing", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.background_job", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start", help="begin, or go on")
     start.add_argument("--workers", type=int, default=2)
@@ -66,7 +66,7 @@ def _start(folder: Path, workers: int, port: int) -> None:
         service = subprocess.Popen(command, preexec_fn=_at_the_lowest_priority, **options)
         _note(folder, "start", pid=service.pid, commit=code_version().git, workers=workers)
         subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.standing", "watch", str(service.pid)],
+            [sys.executable, "-m", "benchmarks.background_job", "watch", str(service.pid)],
             preexec_fn=_at_the_lowest_priority,
             **options,
         )
@@ -80,7 +80,7 @@ def _at_the_lowest_priority() -> None:
 def _stop(folder: Path, why: str) -> int:
     service = _service(folder)
     if service is None:
-        print("no standing job runs", file=sys.stderr)
+        print("no background job runs", file=sys.stderr)
         return 1
     _note(folder, "stop", why=why, **_sample(folder, service))
     service.send_signal(signal.SIGTERM)
