@@ -66,11 +66,13 @@ class RankTable:
         return bool(found) and all(one.value is None for one in found)
 
 
-def rank_table(session: Session, kept: AnswerCache, boards: Sequence[LeaderboardSummary], profile: str) -> RankTable:
+def rank_table(
+    session: Session, answer_cache: AnswerCache, boards: Sequence[LeaderboardSummary], profile: str
+) -> RankTable:
     """Ranks of all methods on all boards of a profile.
 
     Args:
-        kept: cache of columns that were made before.
+        answer_cache: cache of columns that were made before.
         boards: all boards that have entries.
     """
     own = [board for board in boards if board.profile == profile and board.n_entries and _is_own(board)]
@@ -79,7 +81,7 @@ def rank_table(session: Session, kept: AnswerCache, boards: Sequence[Leaderboard
     def make_columns() -> bytes:
         return COLUMNS.dump_json([_column(session, board) for board in own])
 
-    columns = COLUMNS.validate_json(kept.get(("standings", profile), version, make_columns))
+    columns = COLUMNS.validate_json(answer_cache.get(("standings", profile), version, make_columns))
     ranks: dict[str, list[int]] = {}
     for column in columns:
         last = len(column.ranks)

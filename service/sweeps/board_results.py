@@ -45,15 +45,17 @@ RESULTS = TypeAdapter(BoardResults)
 _Board = tuple[str, ProfileName, str]
 
 
-def board_results(session: Session, kept: AnswerCache, sweep_id: str) -> BoardResults:
+def board_results(session: Session, answer_cache: AnswerCache, sweep_id: str) -> BoardResults:
     """Read the results of a sweep. They are cached until a run is added to one of the sweep's boards.
 
     Args:
-        kept: cache of the results.
+        answer_cache: cache of the results.
     """
     boards = _boards(session, sweep_id)
     version = tuple((board, leaderboards.version(session, *board[:2])) for board in boards)
-    content = kept.get(("sweep", sweep_id), version, lambda: RESULTS.dump_json(_results(session, sweep_id, boards)))
+    content = answer_cache.get(
+        ("sweep", sweep_id), version, lambda: RESULTS.dump_json(_results(session, sweep_id, boards))
+    )
     return RESULTS.validate_json(content)
 
 

@@ -19,11 +19,11 @@ from service.sweeps.findings import metric_of
 from service.sweeps.tables import Sweep, SweepCell
 
 
-def sweep(session: Session, kept: AnswerCache, sweep_id: str) -> schemas.Sweep:
+def sweep(session: Session, answer_cache: AnswerCache, sweep_id: str) -> schemas.Sweep:
     """Read a sweep with its cells and their results.
 
     Args:
-        kept: cache of the results.
+        answer_cache: cache of the results.
 
     Raises:
         NotFound: there is no such sweep.
@@ -31,7 +31,7 @@ def sweep(session: Session, kept: AnswerCache, sweep_id: str) -> schemas.Sweep:
     found = get_row(session, Sweep, sweep_id, "sweep")
     cells = session.scalars(select(SweepCell).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)).all()
     states = _states_of_cells(session, sweep_id)
-    come_to = board_results(session, kept, sweep_id)
+    come_to = board_results(session, answer_cache, sweep_id)
     shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), come_to.entries) for cell in cells]
     summary = _summaries(session, [found])[0]
     metric = metric_of([task.name for task in summary["tasks"]])
