@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import Unavailable
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.http.openapi import answers
 from service.http.routing import Router
 from service.queue import broker_problem
@@ -38,7 +38,7 @@ async def healthz() -> Alive:
 
 
 @router.get("/readyz", responses=answers(Ready()))
-def readyz(request: Request, parts: PartsDep) -> Ready:
+def readyz(request: Request, parts: AppPartsDep) -> Ready:
     """Check that the database, the broker and the artifact store answer."""
     try:
         with parts.db.snapshot() as session:

@@ -70,7 +70,7 @@ def _validate_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSp
         errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
     shown = [e for e in errors if not _follows_from_another(e, errors)]
     rest = without_fields(written, filter(None, map(_place, found)))
-    raise InvalidSpec([after_trial(e, rest, lambda spec: _wrong_fields(task, spec), parts_of) for e in shown])
+    raise InvalidSpec([after_trial(e, rest, lambda spec: _wrong_fields(task, spec), part_classes) for e in shown])
 
 
 def _read_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:
@@ -286,14 +286,14 @@ def _spec_error(error: Any, written: Mapping[str, Any]) -> SpecError:
     if error["type"] == "extra_forbidden" and loc == ("training",):
         return SpecError(loc, "an analysis trains nothing; remove it", "unknown_field")
     if error["type"] == "extra_forbidden":
-        return SpecError(loc, unknown_field(loc, error["input"], parts_of(written), TASKS), "unknown_field")
+        return SpecError(loc, unknown_field(loc, error["input"], part_classes(written), TASKS), "unknown_field")
     if loc[2:] == ("[key]",):  # a label's name; a label can be named [key], too
         return _name_error(error, loc[:-1], written)
     if error["type"] == "missing":
-        return SpecError(loc, missing(error, loc, parts_of(written)), error["type"])
+        return SpecError(loc, missing(error, loc, part_classes(written)), error["type"])
     given = error["input"]  # the whole part if its tag is unknown
     value = given.get(loc[-1]) if loc != error["loc"] and isinstance(given, Mapping) else given
-    return SpecError(loc, wrong_value(error, loc, value, parts_of(written)), error["type"])
+    return SpecError(loc, wrong_value(error, loc, value, part_classes(written)), error["type"])
 
 
 def _name_error(error: Any, loc: tuple[str | int, ...], written: Mapping[str, Any]) -> SpecError:
@@ -307,7 +307,7 @@ def _name_error(error: Any, loc: tuple[str | int, ...], written: Mapping[str, An
     return SpecError(path, Advice("expected text", path, text, "; put the name in quotes:"), error["type"])
 
 
-def parts_of(written: Mapping[str, Any]) -> Mapping[tuple[str | int, ...], type[BaseModel]]:
+def part_classes(written: Mapping[str, Any]) -> Mapping[tuple[str | int, ...], type[BaseModel]]:
     """Return the class of each part of a spec, by path. Parts whose class is not known are left out."""
     return dict(_classes(written))
 

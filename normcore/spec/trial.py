@@ -8,7 +8,7 @@ from normcore.spec.errors import SpecError
 from normcore.spec.messages import Advice, quote_value
 from normcore.spec.shapes import describe_values
 from normcore.spec.spelling import Path
-from normcore.spec.wrong_values import Parts
+from normcore.spec.wrong_values import PartClasses
 
 LABELS = 'labels takes an object of names and texts, such as {"team": "vision"}'
 Fields = Mapping[str, Any]
@@ -18,14 +18,14 @@ def after_trial(
     error: SpecError,
     written: Fields,
     refused: Callable[[Fields], Sequence[Path]],
-    parts_of: Callable[[Fields], Parts],
+    part_classes: Callable[[Fields], PartClasses],
 ) -> SpecError:
     """Replace the line to write of an error if the line is refused itself, which takes one trial.
 
     Args:
         written: the spec without the fields that are wrong.
         refused: finds the paths of a spec's wrong fields.
-        parts_of: finds the class of each part of a spec, by path.
+        part_classes: finds the class of each part of a spec, by path.
     """
     advice = error.msg
     fields = advised_fields(error)
@@ -36,7 +36,7 @@ def after_trial(
     paths = [path for path in _leaves(fields) if any(_overlap(path, other) for other in wrong)]
     if not paths:
         return error
-    told = next(filter(None, (_what_it_takes(path, parts_of(tried)) for path in paths)), "")
+    told = next(filter(None, (_what_it_takes(path, part_classes(tried)) for path in paths)), "")
     words = advice.words.rstrip(" ,;:")
     space = " " if words.endswith("?") else "; "
     return SpecError(error.loc, f"{words}{space}{told}".rstrip("; "), error.type)
@@ -100,7 +100,7 @@ def _overlap(path: Path, other: Path) -> bool:
     return path[:shorter] == other[:shorter]
 
 
-def _what_it_takes(path: Path, parts: Parts) -> str:
+def _what_it_takes(path: Path, parts: PartClasses) -> str:
     """Say which values a field takes, or that its part has no such field; the text is empty if the part is unknown."""
     part, name = parts.get(path[:-1]), str(path[-1])
     if path[0] == "labels":

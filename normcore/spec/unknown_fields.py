@@ -30,7 +30,7 @@ from normcore.spec.spelling import (
     choices_with,
     in_small_letters,
 )
-from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, Parts, refusal, takes
+from normcore.spec.wrong_values import OBJECTS, OF_A_SWEEP, PartClasses, refusal, takes
 
 USUAL_TASK = "permuted_digits"
 TAGS = ("method", "name", "cell")
@@ -44,7 +44,7 @@ OTHER_COMMANDS = {
 }
 
 
-def unknown_field(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -> str:
+def unknown_field(loc: Path, value: Any, parts: PartClasses, tasks: Collection[str]) -> str:
     """Write advice on a field that its part of the spec, or of the sweep, does not have.
 
     Args:
@@ -62,7 +62,7 @@ def unknown_field(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -
     )
 
 
-def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str]) -> str:
+def _advise_by_name(loc: Path, value: Any, parts: PartClasses, tasks: Collection[str]) -> str:
     name, known, is_top = str(loc[-1]), parts[loc[:-1]].model_fields, len(loc) == 1
     spec: Path = OF_A_SWEEP if OF_A_SWEEP in parts else ()
     if "." in name and is_top and spec:
@@ -100,7 +100,7 @@ def _advise_by_name(loc: Path, value: Any, parts: Parts, tasks: Collection[str])
     return of_another or suggestion(name, known).strip()
 
 
-def _line_of_grid(name: str, value: Any, parts: Parts) -> str:
+def _line_of_grid(name: str, value: Any, parts: PartClasses) -> str:
     """Write the line of the grid for a dotted name at the top level of a sweep. A value that the field does not take is
     a blank. The text is empty if the spec does not have the field."""
     path = (*OF_A_SWEEP, *name.split("."))
@@ -118,7 +118,7 @@ def _line_of_seed(path: Path, value: Any) -> str:
     return Advice("", path, value if isinstance(value, list) else [value], "write")
 
 
-def _as_field(path: Path, value: Any, parts: Parts) -> str:
+def _as_field(path: Path, value: Any, parts: PartClasses) -> str:
     """Write the line of a field with its value as the field spells it, or say why the field does not take the value. A
     single name stands for the part with this tag."""
     if path[-1] in CHOICES and isinstance(value, str | list):
@@ -129,7 +129,7 @@ def _as_field(path: Path, value: Any, parts: Parts) -> str:
     return refusal(path, spelt, parts) or Advice("", path, spelt, "write")
 
 
-def _of_another_choice(loc: Path, value: Any, parts: Parts) -> Iterator[str]:
+def _of_another_choice(loc: Path, value: Any, parts: PartClasses) -> Iterator[str]:
     """Yield advice on a field that other choices of a part have, or that is the name of a choice: ``eps`` without a
     method, or ``layer_norm: {eps: 1e-3}``. The field stands in the part, or at the top level."""
     for path, part in parts.items():
@@ -157,7 +157,7 @@ def without_space(part: Path, key: str) -> str:
     return Advice("put a space after the colon", (*part, name.strip()), read)
 
 
-def elsewhere(name: str, here: Path, parts: Parts) -> Path | None:
+def elsewhere(name: str, here: Path, parts: PartClasses) -> Path | None:
     """Find the path of a field of this name in another part of the spec; None if there is no such field."""
     for path, part in parts.items():
         found = same_name(name, part.model_fields) if path != here else None

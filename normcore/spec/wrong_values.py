@@ -31,10 +31,10 @@ OBJECTS: Mapping[Path, Mapping[str, Any]] = {
 CLIP = ("training", "clip")
 NO_OBJECT = ("object", "model_type")  # pydantic's codes of the error, and the registries'
 NOTHING = ("none", "null", "nil", "off", "no", "false")  # what people write for null
-Parts = Mapping[Path, type[BaseModel]]
+PartClasses = Mapping[Path, type[BaseModel]]
 
 
-def wrong_value(error: Any, loc: Path, value: Any, parts: Parts) -> str:
+def wrong_value(error: Any, loc: Path, value: Any, parts: PartClasses) -> str:
     """Write the message for an error of pydantic's about the value of a field.
 
     Args:
@@ -58,14 +58,14 @@ def wrong_value(error: Any, loc: Path, value: Any, parts: Parts) -> str:
     return f"{message(error)}; {described}" if described else message(error)
 
 
-def missing(error: Any, loc: Path, parts: Parts) -> str:
+def missing(error: Any, loc: Path, parts: PartClasses) -> str:
     """Write the message for a missing field, with the field's example if it has one."""
     field = _field(loc, parts)
     examples = (field.examples if field else None) or [OBJECTS.get(loc[:-1], {}).get(str(loc[-1]))]
     return message(error) if examples == [None] else Advice(message(error), loc, examples[0], ", as")
 
 
-def refusal(path: Path, value: Any, parts: Parts) -> str | None:
+def refusal(path: Path, value: Any, parts: PartClasses) -> str | None:
     """Say why the field of this path does not take a value, and what to write; None if it takes the value. The fields
     of a part are not checked, because the profile may complete them."""
     known = choices(path)
@@ -78,13 +78,13 @@ def refusal(path: Path, value: Any, parts: Parts) -> str | None:
     return wrong_value({**error, "loc": loc}, loc, value if loc == path else error["input"], parts)
 
 
-def takes(path: Path, value: Any, parts: Parts) -> bool:
+def takes(path: Path, value: Any, parts: PartClasses) -> bool:
     """Tell if the field of this path takes a value. Compared with ``refusal``, this takes little time."""
     known = choices(path)
     return isinstance(value, str) and value in known if known else _find_error(path, value, parts) is None
 
 
-def _find_error(path: Path, value: Any, parts: Parts) -> Any:
+def _find_error(path: Path, value: Any, parts: PartClasses) -> Any:
     part, name = parts.get(path[:-1]), str(path[-1])
     is_part = isinstance(value, Mapping) and (path in parts or name in (*CHOICES, "labels"))
     if part is None or name not in part.model_fields or is_part:
@@ -117,7 +117,7 @@ def _no_object(error: Any, loc: Path, value: Any) -> str:
     return Advice(message(error), loc, shown) if shown else message(error)
 
 
-def _one_of(values: Sequence[Any], loc: Path, parts: Parts) -> str:
+def _one_of(values: Sequence[Any], loc: Path, parts: PartClasses) -> str:
     """Write advice on a list for a field that takes each of its values; an empty text if it does not take them."""
     if len(values) > MOST_ITEMS:
         return ""
@@ -132,7 +132,7 @@ def _in_a_grid(loc: Path, values: Sequence[Any]) -> str:
     return f"only a sweep tries several values: write {axis} into a file for `normbench sweep`"
 
 
-def _unknown_name(path: Path, value: Any, known: Any, parts: Parts) -> str:
+def _unknown_name(path: Path, value: Any, known: Any, parts: PartClasses) -> str:
     """Write advice on a tag that is no known name: the list of the names, with the line of the present choice."""
     if isinstance(value, list) and (advice := _one_of(value, path, parts)):
         return advice
@@ -149,18 +149,18 @@ def _is_nothing(value: Any) -> bool:
     return isinstance(value, str | bool) and str(value).lower() in NOTHING
 
 
-def _field(loc: Path, parts: Parts) -> Any:
+def _field(loc: Path, parts: PartClasses) -> Any:
     """Return pydantic's field of a path; None if its part is not known, or has no such field."""
     part = parts.get(loc[:-1])
     return part.model_fields.get(str(loc[-1])) if part else None
 
 
-def _can_be_null(loc: Path, parts: Parts) -> bool:
+def _can_be_null(loc: Path, parts: PartClasses) -> bool:
     field = _field(loc, parts)
     return field is not None and type(None) in get_args(field.annotation)
 
 
-def _of_null(loc: Path, parts: Parts) -> str:
+def _of_null(loc: Path, parts: PartClasses) -> str:
     """Repeat what the description of a field says of null; an empty text if it says nothing."""
     field = _field(loc, parts)
     described = field.description.rstrip(".").split("; ") if field and field.description else []

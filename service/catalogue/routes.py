@@ -10,7 +10,7 @@ from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
 from service.catalogue import descriptions, schemas
 from service.errors import NotFound
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.http.openapi import answers, refusals
 from service.http.routing import Router, check_found
 
@@ -52,7 +52,7 @@ def get_method(
 
 
 @router.get("/datasets", responses=answers(schemas.DatasetList(items=[DATASET])))
-def list_datasets(parts: PartsDep) -> schemas.DatasetList:
+def list_datasets(parts: AppPartsDep) -> schemas.DatasetList:
     """Every data set, and whether its files are on this machine and have the right checksums."""
     folder = parts.settings.datasets_dir
     return schemas.DatasetList(items=[descriptions.dataset(name, folder) for name in registry.DATASETS])

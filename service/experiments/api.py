@@ -9,12 +9,12 @@ from normcore.footprint import Footprint, footprint
 from normcore.spec import ExperimentSpec, digest
 from service.errors import Invalid
 from service.experiments import fused_kernels, memory, planning, schemas, submission, validation
-from service.http.dependencies import Parts
+from service.http.dependencies import AppParts
 from service.idempotency import digest_if_possible
 from service.queue import Notification
 
 
-def plan(parts: Parts, written: Any) -> schemas.PlanOut:
+def plan(parts: AppParts, written: Any) -> schemas.PlanOut:
     """Plan a spec as a user wrote it: its runs, how long they would take, and how much memory.
 
     Raises:
@@ -27,7 +27,7 @@ def plan(parts: Parts, written: Any) -> schemas.PlanOut:
         return planning.plan(session, spec, parts.settings.heartbeat_seconds)
 
 
-async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:
+async def submit(parts: AppParts, written: Any, idempotency_key: str | None) -> tuple[schemas.ExperimentOut, bool]:
     """Store a spec as a user wrote it, and notify the workers.
 
     Returns:
@@ -49,7 +49,7 @@ async def submit(parts: Parts, written: Any, idempotency_key: str | None) -> tup
     return experiment, is_new
 
 
-def _find_earlier(parts: Parts, written: Any, idempotency_key: str) -> schemas.ExperimentOut | None:
+def _find_earlier(parts: AppParts, written: Any, idempotency_key: str) -> schemas.ExperimentOut | None:
     """Find the experiment of an earlier request, whatever has become of the data, workers and code that it needs.
 
     Raises:
@@ -71,14 +71,14 @@ class _Accepted(NamedTuple):
     request_digest: str
 
 
-def _resolve_submission(parts: Parts, written: Any) -> _Accepted:
+def _resolve_submission(parts: AppParts, written: Any) -> _Accepted:
     """Resolve a spec before its transaction, because nobody else can write to SQLite during the transaction."""
     spec = validation.resolve_and_pin(written, parts.settings.datasets_dir)
     return _Accepted(spec, footprint(spec), digest(written))
 
 
 async def _store_experiment(
-    parts: Parts, accepted: _Accepted, idempotency_key: str | None
+    parts: AppParts, accepted: _Accepted, idempotency_key: str | None
 ) -> tuple[schemas.ExperimentOut, bool]:
     """Check and store the experiment."""
     spec, needed, request_digest = accepted

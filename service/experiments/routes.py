@@ -29,7 +29,7 @@ from service.experiments import (
 from service.experiments.tables import Run
 from service.http.bodies import SpecBody
 from service.http.conditional import etag_matches
-from service.http.dependencies import DatabaseDep, PartsDep
+from service.http.dependencies import AppPartsDep, DatabaseDep
 from service.http.openapi import JSON, answers, refusals
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.permits import permit_of
@@ -58,7 +58,7 @@ MEDIA_TYPES = {"json": JSON, "txt": "text/plain", "png": "image/png", "svg": "im
 )
 async def submit_experiment(
     body: SpecBody,
-    parts: PartsDep,
+    parts: AppPartsDep,
     dry_run: parameters.DryRun = False,
     idempotency_key: parameters.IdempotencyKey = None,
 ) -> Response:
@@ -152,7 +152,7 @@ def cancel_experiment(experiment_id: parameters.ExperimentId, db: DatabaseDep) -
     status_code=202,
     responses=openapi.RETRIED | refusals(NotFound),
 )
-def retry_experiment(experiment_id: parameters.ExperimentId, parts: PartsDep) -> schemas.ExperimentOut:
+def retry_experiment(experiment_id: parameters.ExperimentId, parts: AppPartsDep) -> schemas.ExperimentOut:
     """Open a new attempt of each failed and cancelled run. It resumes from the run's last checkpoint, if there is a
     checkpoint.
     """
@@ -242,7 +242,7 @@ def get_measurements(
     responses=answers(examples.FIGURE) | refusals(NotFound),
 )
 async def get_figure(
-    run_id: parameters.RunId, name: parameters.FigureName, parts: PartsDep, theme: parameters.FigureTheme = "light"
+    run_id: parameters.RunId, name: parameters.FigureName, parts: AppPartsDep, theme: parameters.FigureTheme = "light"
 ) -> Response:
     """A figure of a run as Plotly JSON: `curves` at any time; figures of its task, once the run has succeeded."""
     run, drawn = await run_in_threadpool(_draw_figure, parts.db, run_id, name, theme)
@@ -282,7 +282,7 @@ def _events(request: Request, db: Database, chosen: stream.Stream, session: Sess
 
 
 @router.get("/runs/{run_id}/artifacts", responses=answers(examples.ARTIFACTS) | refusals(NotFound))
-async def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.ArtifactList:
+async def list_artifacts(run_id: parameters.RunId, parts: AppPartsDep) -> schemas.ArtifactList:
     """Files of a run: checkpoints while it runs; its log and environment; once it has succeeded, the selected model,
     the learning curves and other artifacts of the task.
 
@@ -302,7 +302,7 @@ async def list_artifacts(run_id: parameters.RunId, parts: PartsDep) -> schemas.A
 async def get_artifact(
     run_id: parameters.RunId,
     name: parameters.FileName,
-    parts: PartsDep,
+    parts: AppPartsDep,
     range: parameters.Range = None,
     if_range: parameters.IfRange = None,
     if_none_match: parameters.IfNoneMatch = None,

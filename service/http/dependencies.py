@@ -1,7 +1,7 @@
 """Dependencies of routes: the parts of the application that ``create_app`` has put together.
 
 Dependencies are ``async def``, because FastAPI runs plain functions in a thread pool. Each costs time, so a route that
-needs more than the database takes ``PartsDep``.
+needs more than the database takes ``AppPartsDep``.
 """
 
 from typing import Annotated, Protocol
@@ -18,7 +18,7 @@ from service.store_check import StoreCheck
 from service.timed_calls import StoreThreads
 
 
-class Parts(Protocol):
+class AppParts(Protocol):
     """Parts that ``create_app`` keeps in the application's state."""
 
     settings: Settings
@@ -32,8 +32,8 @@ class Parts(Protocol):
     require_keys: bool
 
 
-async def parts(request: Request) -> Parts:
-    state: Parts = request.app.state
+async def app_parts(request: Request) -> AppParts:
+    state: AppParts = request.app.state
     return state
 
 
@@ -42,5 +42,5 @@ async def database(request: Request) -> Database:
     return db
 
 
-PartsDep = Annotated[Parts, Depends(parts)]
+AppPartsDep = Annotated[AppParts, Depends(app_parts)]
 DatabaseDep = Annotated[Database, Depends(database)]

@@ -20,7 +20,7 @@ NAMES = {"task": "task", "model": "model", "optimizer": "optimizer", "norm": "me
 PARTS = tuple(NAMES)
 BEFORE = datetime.min.replace(tzinfo=UTC)
 
-Parts = Mapping[str, Sequence[str | None]]  # by part of a spec: its tag, and the digest of its code
+PartCodes = Mapping[str, Sequence[str | None]]  # by part of a spec: its tag, and the digest of its code
 Digests = Mapping[str, Mapping[str, str | None]]  # by part of a spec and tag
 
 
@@ -31,7 +31,7 @@ class Coded(Protocol):
     def fingerprint(self) -> str: ...
 
     @property
-    def parts(self) -> Parts | None: ...
+    def parts(self) -> PartCodes | None: ...
 
     @property
     def code_at(self) -> datetime | None: ...
@@ -59,12 +59,12 @@ class PresentCode:
 PRESENT = PresentCode()
 
 
-def present_parts(parts: Parts, present: Digests) -> Parts:
+def present_parts(parts: PartCodes, present: Digests) -> PartCodes:
     """Replace the digests of an entry's parts by the digests of this machine's files."""
     return {part: [tag, present.get(part, {}).get(str(tag))] for part, (tag, _) in parts.items()}
 
 
-def code_of(parts: Parts) -> str:
+def code_of(parts: PartCodes) -> str:
     """One digest for all parts, see ``normcore.own_code.present_code``."""
     return digest({part: own for part, (_, own) in parts.items()})
 
@@ -90,7 +90,7 @@ def older_parts(entries: Iterable[Coded], present: Digests) -> dict[str, list[st
     return {fingerprint: parts for fingerprint, parts in older.items() if parts}
 
 
-def differing_parts(one: Parts | None, other: Parts | None) -> list[str]:
+def differing_parts(one: PartCodes | None, other: PartCodes | None) -> list[str]:
     """Parts of a spec that have different code in two entries of this spec."""
     return [part for part in PARTS if (one or {}).get(part) != (other or {}).get(part)]
 
@@ -111,7 +111,7 @@ def _choose_code(codes: Sequence[str], present: str | None) -> str:
     return present if present is not None and present in codes else codes[-1]
 
 
-def _find_older_parts(own: Parts, counts: Mapping[tuple[str, str], str]) -> list[str]:
+def _find_older_parts(own: PartCodes, counts: Mapping[tuple[str, str], str]) -> list[str]:
     found = []
     for part in PARTS:
         tag, code = own.get(part, (None, None))

@@ -19,7 +19,7 @@ from normcore.spec.tasks.benchmark import Benchmark
 from service.experiments import codes
 from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
-from service.leaderboards.codes import Parts
+from service.leaderboards.codes import PartCodes
 from service.leaderboards.entry import Evidence, Pooled, RunResult, pool
 from service.leaderboards.row import Row
 from service.leaderboards.tables import Entry
@@ -121,7 +121,7 @@ def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
     )
 
 
-def _parts(spec: ExperimentSpec, run: Run) -> Parts:
+def _parts(spec: ExperimentSpec, run: Run) -> PartCodes:
     told = ((run.environment or {}).get("code") or {}).get("parts", {})
     return {part: [tag, told.get(part)] for part, tag in tags_of(spec).items()}
 

@@ -21,7 +21,7 @@ from service.leaderboards import entries, schemas, tables
 from service.leaderboards.codes import (
     PRESENT,
     Digests,
-    Parts,
+    PartCodes,
     code_of,
     describe_older,
     differing_parts,
@@ -195,7 +195,7 @@ class _Code(NamedTuple):
     fingerprint: str
     code: str | None
     n_older: int
-    parts: Parts | None
+    parts: PartCodes | None
     code_at: datetime | None
 
 

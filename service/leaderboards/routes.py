@@ -9,7 +9,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.errors import Invalid, NotFound
-from service.http.dependencies import DatabaseDep, PartsDep
+from service.http.dependencies import AppPartsDep, DatabaseDep
 from service.http.openapi import JSON, answers, refusals
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import BY_ACCEPT, WantedFormat, also_as_file, as_file, json_answer
@@ -42,7 +42,7 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
 )
 def get_overall(
     request: Request,
-    parts: PartsDep,
+    parts: AppPartsDep,
     format: WantedFormat,
     profile: parameters.ProfileOfAll = DEFAULT_PROFILE,
     rank_by: parameters.ComparedBy = "steps_to_target",
@@ -73,7 +73,7 @@ def get_overall(
 def get_leaderboard(
     request: Request,
     task: parameters.TaskName,
-    parts: PartsDep,
+    parts: AppPartsDep,
     format: WantedFormat,
     profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: parameters.RankedBy = "metric",

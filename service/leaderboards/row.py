@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from service.leaderboards.codes import Parts
+from service.leaderboards.codes import PartCodes
 from service.leaderboards.entry import Pooled, RunResult
 
 
@@ -33,5 +33,5 @@ class Row:
     results: Sequence[RunResult]
     conflicting_seeds: list[int]
     pooled: Pooled
-    parts: Parts | None = None
+    parts: PartCodes | None = None
     code_at: datetime | None = None

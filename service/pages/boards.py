@@ -18,7 +18,7 @@ from service.comparisons import queries as comparisons
 from service.comparisons.figures import AXES, choose_drawn_entries, choose_points
 from service.comparisons.schemas import Curve, Curved
 from service.db import utc_now
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.http.routing import check_found, check_known
 from service.leaderboards import queries
 from service.leaderboards.moments import Moment
@@ -42,7 +42,7 @@ COLUMNS = 7  # of the table that shows the curves as numbers
 @router.get("/boards/{task}")
 def get_board(
     request: Request,
-    parts: PartsDep,
+    parts: AppPartsDep,
     task: Annotated[str, Path()],
     profile: Annotated[ProfileName, Query()] = DEFAULT_PROFILE,
     problem: Annotated[str | None, Query()] = None,
@@ -173,7 +173,7 @@ def points(curve: Curve, first_end: int, by: TimeUnit) -> list[tuple[float, floa
 @router.get("/boards")
 def get_boards(
     request: Request,
-    parts: PartsDep,
+    parts: AppPartsDep,
     profile: Annotated[ProfileName | None, Query()] = None,
     rank_by: Annotated[TimeBy, Query()] = "steps_to_target",
 ) -> Response:

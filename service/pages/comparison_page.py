@@ -20,7 +20,7 @@ from service.comparisons.figures import AXES, extract_curves
 from service.comparisons.schemas import ComparedEntry, Comparison, Ratio, Split
 from service.experiments import queries as experiments
 from service.experiments.parameters import Beginning
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.entry import converged_values
 from service.leaderboards.queries import Asked
@@ -42,7 +42,7 @@ PARTS = ("task", "model", "norm", "training")  # parts of a spec that decide its
 @router.get("/compare")
 def get_comparison(
     request: Request,
-    parts: PartsDep,
+    parts: AppPartsDep,
     fingerprint: Annotated[list[Beginning], Query(max_length=MOST, default_factory=list)],
     baseline: Annotated[Beginning | None, Query()] = None,
     by: Annotated[TimeUnit, Query()] = "steps",

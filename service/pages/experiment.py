@@ -24,7 +24,7 @@ from service.experiments.figures import MAX_SEEDS
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import ExperimentOut, HistoryEntry, RunOut
 from service.experiments.seed_curves import SeedCurves, seed_curves
-from service.http.dependencies import DatabaseDep, Parts, PartsDep
+from service.http.dependencies import AppParts, AppPartsDep, DatabaseDep
 from service.pages.facts import facts
 from service.pages.forms import own_fields
 from service.pages.outcomes import count_diverged
@@ -58,7 +58,7 @@ class CurveTable:
 
 
 @router.get("")
-def get_experiment(request: Request, experiment_id: parameters.ExperimentId, parts: PartsDep) -> Response:
+def get_experiment(request: Request, experiment_id: parameters.ExperimentId, parts: AppPartsDep) -> Response:
     """Page of an experiment: how it is going."""
     with parts.db.snapshot() as session:
         experiment = queries.experiment(session, experiment_id)
@@ -81,7 +81,7 @@ def cancel(experiment_id: parameters.ExperimentId, db: DatabaseDep) -> Response:
 
 
 @router.post("/retry", dependencies=[Depends(own_fields)])
-def retry(experiment_id: parameters.ExperimentId, parts: PartsDep) -> Response:
+def retry(experiment_id: parameters.ExperimentId, parts: AppPartsDep) -> Response:
     """Open new attempts of failed and cancelled runs, and show the experiment's page again."""
     return _redirect_to_page(experiments.retry_experiment(experiment_id, parts))
 
@@ -102,7 +102,7 @@ def _version(run: RunOut) -> tuple[object, ...]:
     )
 
 
-def backlog_of(session: Session, parts: Parts, device: str) -> Backlog:
+def backlog_of(session: Session, parts: AppParts, device: str) -> Backlog:
     """Queue of a device: its runs and its workers."""
     found = backlogs(session, parts.settings.heartbeat_seconds)
     return next(one for one in found if one.device == device)

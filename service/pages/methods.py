@@ -15,7 +15,7 @@ from normcore.spec.task import ProfileName
 from service import wording
 from service.catalogue import descriptions
 from service.experiments.downsampling import spread
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.seeds import NEEDED, describe_seed_count
@@ -33,7 +33,9 @@ FLOW = "gradient_norm"
 
 
 @router.get("/methods")
-def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
+def get_methods(
+    request: Request, parts: AppPartsDep, profile: Annotated[ProfileName | None, Query()] = None
+) -> Response:
     """Page of all methods, with their standings on the boards."""
     with parts.db.snapshot() as session:
         boards = [one for one in leaderboards.leaderboards(session) if one.n_entries]
@@ -47,7 +49,7 @@ def get_methods(request: Request, parts: PartsDep, profile: Annotated[ProfileNam
 
 
 @router.get("/methods/{name}")
-def get_method(request: Request, name: Annotated[str, Path()], parts: PartsDep) -> Response:
+def get_method(request: Request, name: Annotated[str, Path()], parts: AppPartsDep) -> Response:
     """Page of a method: what it does, and what it costs."""
     check_found("method", name, METHODS)
     with parts.db.snapshot() as session:

@@ -12,7 +12,7 @@ from service import wording
 from service.db import utc_now
 from service.experiments import queries as experiments
 from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.leaderboards import queries as leaderboards
 from service.pages.experiments import Row, rows
 from service.pages.method_ranks import busiest, profiles_of, rank_table
@@ -27,7 +27,9 @@ TOLD: tuple[State, ...] = ("running", "queued", "failed")  # runs that succeeded
 
 
 @router.get("/")
-def get_overview(request: Request, parts: PartsDep, profile: Annotated[ProfileName | None, Query()] = None) -> Response:
+def get_overview(
+    request: Request, parts: AppPartsDep, profile: Annotated[ProfileName | None, Query()] = None
+) -> Response:
     """Overview: the best methods, and what runs now."""
     with parts.db.snapshot() as session:
         boards = [one for one in leaderboards.leaderboards(session) if one.n_entries]

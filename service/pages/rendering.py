@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from normcore.figures import Theme
 from normcore.figures.styles import style_of
-from service.http.dependencies import Parts
+from service.http.dependencies import AppParts
 from service.keys.browser import TOKEN, form_token, is_signed_in
 from service.pages.formats import FILTERS
 from service.pages.outcomes import find_divergence_step
@@ -104,7 +104,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     return HTMLResponse(html(request, template, **values), status, headers={"Cache-Control": "no-cache"})
 
 
-def answer_from_cache(request: Request, parts: Parts, version: Hashable, make: Callable[[], str]) -> Response:
+def answer_from_cache(request: Request, parts: AppParts, version: Hashable, make: Callable[[], str]) -> Response:
     """Answer with a page that does not change while its data has this version.
 
     The answer is 304 if the browser has the page. Otherwise the page comes from the cache, or is made.

@@ -17,7 +17,7 @@ from service.errors import Unavailable
 from service.experiments import files, parameters, queries, stream
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
-from service.http.dependencies import Parts, PartsDep
+from service.http.dependencies import AppParts, AppPartsDep
 from service.pages.experiment import Answer, CurveTable, backlog_of, no_worker, tabulate
 from service.pages.facts import facts
 from service.pages.rendering import answer_from_cache, html
@@ -42,7 +42,7 @@ class File:
 
 
 @router.get("")
-async def get_run(request: Request, run_id: parameters.RunId, parts: PartsDep) -> Response:
+async def get_run(request: Request, run_id: parameters.RunId, parts: AppPartsDep) -> Response:
     """Page of a run: what happened."""
     await run_in_threadpool(_check_there, parts.db, run_id)  # the artifact store must not be asked about an unknown run
     try:
@@ -57,7 +57,7 @@ def _check_there(db: Database, run_id: str) -> None:
         queries.run(session, run_id)
 
 
-def _answer_with_run(request: Request, parts: Parts, run_id: str, listed: Sequence[Artifact] | None) -> Response:
+def _answer_with_run(request: Request, parts: AppParts, run_id: str, listed: Sequence[Artifact] | None) -> Response:
     """Answer with the page.
 
     Args:
@@ -79,7 +79,7 @@ def _files(run: RunOut, listed: Sequence[Artifact]) -> list[File]:
     return [File(name, file.size, f"/v1/runs/{run.id}/artifacts/{name}") for name, file in sorted(found.items())]
 
 
-def _waits_for_nobody(session: Session, parts: Parts, run: RunOut) -> str | None:
+def _waits_for_nobody(session: Session, parts: AppParts, run: RunOut) -> str | None:
     """Device that a queued run waits for in vain; None if a live worker takes runs for it, or the run is not queued."""
     if run.state != "queued":
         return None

@@ -6,7 +6,7 @@ from fastapi import Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.keys import browser, guard
 from service.pages.forms import FormFields, own_fields
 from service.pages.rendering import own_path, page
@@ -19,7 +19,7 @@ NOT_VALID = "this key is unknown or revoked; ask whoever runs the service for an
 
 
 @router.get("/sign-in")
-def get_sign_in(request: Request, parts: PartsDep, back: Annotated[str | None, Query()] = None) -> Response:
+def get_sign_in(request: Request, parts: AppPartsDep, back: Annotated[str | None, Query()] = None) -> Response:
     """Page that asks for a key. A browser that has a key goes on to the page that was asked for."""
     key, to = browser.key_of(request), own_path(back or "/")
     if key is None or not parts.require_keys:
@@ -30,7 +30,7 @@ def get_sign_in(request: Request, parts: PartsDep, back: Annotated[str | None, Q
 
 
 @router.post("/sign-in")
-async def sign_in(request: Request, parts: PartsDep, fields: FormFields) -> Response:
+async def sign_in(request: Request, parts: AppPartsDep, fields: FormFields) -> Response:
     """Have the browser keep a valid key, and go on to the page that was asked for."""
     given = dict(fields)
     key, back = given.get("key", "").strip(), own_path(given.get("back", "/"))

@@ -24,7 +24,7 @@ from service.catalogue import descriptions
 from service.errors import Conflict, Invalid
 from service.experiments import api, queries
 from service.http.bodies import MAX_YAML_BYTES
-from service.http.dependencies import Parts, PartsDep
+from service.http.dependencies import AppParts, AppPartsDep
 from service.http.readers import in_reader
 from service.http.routing import check_known
 from service.pages.estimates import estimate
@@ -49,7 +49,7 @@ SENT_BEFORE = "this form was sent before, with another spec; send it again to su
 @router.get("/submit")
 def get_submit(
     request: Request,
-    parts: PartsDep,
+    parts: AppPartsDep,
     task: Annotated[str | None, Query()] = None,
     profile: Annotated[ProfileName | None, Query()] = None,
     method: Annotated[str | None, Query()] = None,
@@ -70,7 +70,7 @@ def get_submit(
     return _page(request, parts, Draft(spec))
 
 
-def _list_missing_seeds(parts: Parts, spec: Mapping[str, Any], seeds: int) -> list[int]:
+def _list_missing_seeds(parts: AppParts, spec: Mapping[str, Any], seeds: int) -> list[int]:
     """Seeds from 0 to ``seeds`` - 1 that are not measured yet; all of them if the spec is not valid."""
     every = list(range(seeds))
     try:
@@ -81,7 +81,7 @@ def _list_missing_seeds(parts: Parts, spec: Mapping[str, Any], seeds: int) -> li
 
 
 @router.post("/submit")
-async def submit(request: Request, parts: PartsDep, fields: OwnSpecFields) -> Response:
+async def submit(request: Request, parts: AppPartsDep, fields: OwnSpecFields) -> Response:
     """Submit the experiment, or show the form again with its cost or its errors."""
     draft = await in_reader(_draft, fields)  # reading YAML takes long
     if draft.wants_submission and not draft.errors:
@@ -161,7 +161,7 @@ def _read(text: str) -> dict[str, Any] | str:
     return spec if isinstance(spec, dict) else "expected names and values, as task: {name: permuted_digits}"
 
 
-def _spec_of(parts: Parts, experiment_id: str) -> dict[str, Any]:
+def _spec_of(parts: AppParts, experiment_id: str) -> dict[str, Any]:
     """Spec of an earlier experiment, without what its profile has anyway."""
     with parts.db.snapshot() as session:
         stored = queries.experiment(session, experiment_id).spec
@@ -208,7 +208,7 @@ def complaints(errors: Sequence[SpecError], form: Form) -> list[Complaint]:
     return found
 
 
-def _page(request: Request, parts: Parts, draft: Draft) -> Response:
+def _page(request: Request, parts: AppParts, draft: Draft) -> Response:
     plan = cost = None
     if not draft.errors:
         try:

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from normcore.spec.names import cell_names, option, write_shared_changes
 from service import wording
 from service.experiments.lifecycle import WAITING
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.http.pages import AnId
 from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
 from service.pages.cells import arrange_cells, has_diverged
@@ -31,7 +31,7 @@ NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)  # numbers of cells tried, in the 
 
 
 @router.get("/sweeps")
-def get_sweeps(request: Request, parts: PartsDep, cursor: Annotated[AnId | None, Query()] = None) -> Response:
+def get_sweeps(request: Request, parts: AppPartsDep, cursor: Annotated[AnId | None, Query()] = None) -> Response:
     """Page of the list of sweeps."""
     with parts.db.snapshot() as session:
         found = queries.sweeps(session, before=cursor, limit=ON_A_PAGE + 1)
@@ -46,7 +46,7 @@ def get_sweeps(request: Request, parts: PartsDep, cursor: Annotated[AnId | None,
 
 
 @router.get("/sweeps/{sweep_id}")
-def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
+def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: AppPartsDep) -> Response:
     """Page of a sweep: the best setting, and the budget curve."""
     with parts.db.snapshot() as session:
         sweep = queries.sweep(session, parts.answer_cache, sweep_id)
@@ -71,7 +71,7 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: PartsDe
 
 
 @router.post("/sweeps/{sweep_id}/cancel", dependencies=[Depends(own_fields)])
-def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
+def cancel(sweep_id: Annotated[str, Path()], parts: AppPartsDep) -> Response:
     """Cancel a sweep, and show its page again."""
     with parts.db.transaction() as session:
         api.cancel(session, sweep_id)
@@ -79,7 +79,7 @@ def cancel(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
 
 
 @router.post("/sweeps/{sweep_id}/retry", dependencies=[Depends(own_fields)])
-def retry(sweep_id: Annotated[str, Path()], parts: PartsDep) -> Response:
+def retry(sweep_id: Annotated[str, Path()], parts: AppPartsDep) -> Response:
     """Open new attempts of failed and cancelled runs, and show the sweep's page again."""
     with parts.db.transaction() as session:
         notifications = api.retry(session, sweep_id)

@@ -15,7 +15,7 @@ from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.catalogue import descriptions
 from service.catalogue.schemas import DatasetOut, ProfileOut
-from service.http.dependencies import Parts, PartsDep
+from service.http.dependencies import AppParts, AppPartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.schemas import LeaderboardSummary
@@ -29,7 +29,7 @@ FLOP = ((1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6,
 
 
 @router.get("/tasks")
-def get_tasks(request: Request, parts: PartsDep) -> Response:
+def get_tasks(request: Request, parts: AppPartsDep) -> Response:
     """Page of all tasks."""
     with parts.db.snapshot() as session:
         boards = leaderboards.leaderboards(session)
@@ -47,7 +47,7 @@ def _entries(boards: Sequence[LeaderboardSummary]) -> str:
 
 
 @router.get("/tasks/{name}")
-def get_task(request: Request, name: Annotated[str, Path()], parts: PartsDep) -> Response:
+def get_task(request: Request, name: Annotated[str, Path()], parts: AppPartsDep) -> Response:
     """Page of a task: its data, metric and profiles."""
     check_found("task", name, TASKS)
     task = descriptions.task(name)
@@ -95,7 +95,7 @@ def _needs(name: str) -> list[Need]:
     return list(found.values())
 
 
-def _data(parts: Parts, need: Need) -> tuple[DatasetOut, str]:
+def _data(parts: AppParts, need: Need) -> tuple[DatasetOut, str]:
     """A data set, and a text on how to add it by hand; the text is empty for a data set without files."""
     folder = parts.settings.datasets_dir
     known = registry.DATASETS[need.dataset]

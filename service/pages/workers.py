@@ -12,7 +12,7 @@ from service import wording
 from service.db import utc_now
 from service.experiments import queries
 from service.experiments.schemas import RunOut
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.pages.experiment import Answer
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
@@ -50,7 +50,7 @@ class Row:
 
 
 @router.get("/workers")
-def list_workers(request: Request, parts: PartsDep) -> Response:
+def list_workers(request: Request, parts: AppPartsDep) -> Response:
     """Page of workers and queues: who works, and how long a run would wait."""
     queue = workload.get_queue(parts).items
     workers = workload.list_workers(parts).items

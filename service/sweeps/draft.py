@@ -8,14 +8,13 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from normcore.spec.messages import same_name
-from normcore.spec.resolve import TASKS, parts_of
+from normcore.spec.resolve import TASKS, part_classes
 from normcore.spec.spelling import CHOICES, choices_with, is_another_tag
 from normcore.spec.unknown_fields import EPOCHS
-from normcore.spec.wrong_values import takes
+from normcore.spec.wrong_values import PartClasses, takes
 
 TAGS = ("task.name", "model.cell", "norm.method")  # fields that choose which other fields there are
 MAX_TRIED = 20  # values of each tag that are tried
-Parts = Mapping[tuple[str | int, ...], type[BaseModel]]
 
 
 class Draft:
@@ -27,18 +26,18 @@ class Draft:
         self.dotted_names: dict[tuple[str, str], str | None] = {}
         """Advice on objects that stand for a part, by axis and name; None if the name is a field."""
         self._paths: dict[str, str | None] = {}
-        self._having: dict[tuple[str, ...], Sequence[Parts]] = {}
+        self._having: dict[tuple[str, ...], Sequence[PartClasses]] = {}
         self._names: dict[tuple[str, type[BaseModel]], str | None] = {}
 
     @cached_property
-    def own_parts(self) -> Parts:
+    def own_parts(self) -> PartClasses:
         """Class of each part of the sweep's spec, by path."""
-        return parts_of(mapping(self.body.get("spec")))
+        return part_classes(mapping(self.body.get("spec")))
 
     @cached_property
-    def parts(self) -> list[Parts]:
+    def parts(self) -> list[PartClasses]:
         """Classes of the parts of each spec of the sweep. Specs with the same parts are listed once."""
-        found = {frozenset(parts.items()): parts for parts in map(parts_of, _specs(self.body))}
+        found = {frozenset(parts.items()): parts for parts in map(part_classes, _specs(self.body))}
         return [*found.values()]
 
     def path_of(self, path: str) -> str | None:
@@ -65,7 +64,7 @@ class Draft:
         parts = self._find_parts(steps)
         return not parts or any(takes(steps, value, one) for one in parts)
 
-    def _find_parts(self, steps: tuple[str, ...]) -> Sequence[Parts]:
+    def _find_parts(self, steps: tuple[str, ...]) -> Sequence[PartClasses]:
         """Find the classes that have a field, each as the parts of a spec. If no spec has the field, a choice of its
         part may have it: ``eps`` without a method."""
         if steps not in self._having:
@@ -102,7 +101,7 @@ class Draft:
         having = ((part, choices_with(str(part[-1]), name)) for part in self.own_parts if part)
         return next((".".join([*map(str, part), *list(names.values())[:1]]) for part, names in having if names), None)
 
-    def _find_elsewhere(self, name: str, above: tuple[str, ...], parts: Parts) -> str | None:
+    def _find_elsewhere(self, name: str, above: tuple[str, ...], parts: PartClasses) -> str | None:
         """Find the dotted name of a field of this name in another part than ``above``; None if there is no such
         field."""
         for path, part in parts.items():

@@ -16,7 +16,7 @@ from service.experiments.examples import FIGURE, SWEEP_ID
 from service.experiments.parameters import DryRun, FigureTheme, IdempotencyKey
 from service.experiments.schemas import FigureOut
 from service.http.bodies import YAML_TYPES, SpecBody
-from service.http.dependencies import DatabaseDep, Parts, PartsDep
+from service.http.dependencies import AppParts, AppPartsDep, DatabaseDep
 from service.http.openapi import JSON, Document, Responses, answers, headers, inline_schema, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.readers import in_reader
@@ -68,7 +68,7 @@ SweepId = Annotated[str, AfterValidator(_sweeps_id), Path(description="The sweep
 
 @router.post("", status_code=201, response_model=schemas.Sweep, responses=SUBMITTED, openapi_extra=BODY)
 async def submit_sweep(
-    body: SpecBody, parts: PartsDep, dry_run: DryRun = False, idempotency_key: IdempotencyKey = None
+    body: SpecBody, parts: AppPartsDep, dry_run: DryRun = False, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Submit a sweep: a spec, and values for some of its fields. Every combination of the grid's values with every draw
     is an experiment. All experiments are stored, or none."""
@@ -88,7 +88,7 @@ async def submit_sweep(
     return await _answer(parts, submitted)
 
 
-async def _answer(parts: Parts, submitted: Submitted) -> Response:
+async def _answer(parts: AppParts, submitted: Submitted) -> Response:
     return Response(
         await run_in_threadpool(_dump_sweep, parts, submitted.sweep_id),
         status.HTTP_201_CREATED if submitted.is_new else status.HTTP_200_OK,
@@ -97,7 +97,7 @@ async def _answer(parts: Parts, submitted: Submitted) -> Response:
     )
 
 
-def _find_earlier(parts: Parts, body: Any, idempotency_key: str) -> str | None:
+def _find_earlier(parts: AppParts, body: Any, idempotency_key: str) -> str | None:
     """Find the id of the sweep of an earlier request, whatever has become of the data, workers and code that it needs.
 
     Raises:
@@ -117,13 +117,13 @@ def _expand_sweep(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSwee
     return written, expansion.cells(written, datasets_dir), digest(body)
 
 
-def _plan(parts: Parts, written: WrittenSweep, cells: list[Cell]) -> Response:
+def _plan(parts: AppParts, written: WrittenSweep, cells: list[Cell]) -> Response:
     with parts.db.snapshot() as session:
         expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
         return Response(schemas.PLAN.dump_json(planning.plan(session, written, cells)), media_type=JSON)
 
 
-def _check(parts: Parts, written: WrittenSweep, cells: list[Cell]) -> None:
+def _check(parts: AppParts, written: WrittenSweep, cells: list[Cell]) -> None:
     """Check a new sweep before its transaction, because nobody else can write to SQLite during the transaction."""
     with parts.db.snapshot() as session:
         expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
@@ -151,7 +151,7 @@ def list_sweeps(
     response_model=schemas.Sweep,
     responses=also_as_file(answers(examples.SWEEP), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
 )
-def get_sweep(sweep_id: SweepId, parts: PartsDep, format: WantedFormat) -> Response:
+def get_sweep(sweep_id: SweepId, parts: AppPartsDep, format: WantedFormat) -> Response:
     """A sweep: progress, cells with their entries, the best cell, and how good a search of fewer cells would be."""
     with parts.db.snapshot() as session:
         sweep = queries.sweep(session, parts.answer_cache, sweep_id)
@@ -162,7 +162,7 @@ def get_sweep(sweep_id: SweepId, parts: PartsDep, format: WantedFormat) -> Respo
 def get_figure(
     sweep_id: SweepId,
     name: Annotated[str, Path(description="`budget`.", examples=["budget"])],
-    parts: PartsDep,
+    parts: AppPartsDep,
     theme: FigureTheme = "light",
 ) -> Response:
     """A figure of a sweep as Plotly JSON, as the pages draw it: the expected value of the best of k cells."""
@@ -178,7 +178,7 @@ def get_figure(
     response_model=schemas.Sweep,
     responses=AS_IT_IS_NOW | refusals(NotFound),
 )
-def cancel_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
+def cancel_sweep(sweep_id: SweepId, parts: AppPartsDep) -> Response:
     """Cancel a sweep: queued runs stop at once, running ones within seconds. Runs that have ended do not change."""
     with parts.db.transaction() as session:
         api.cancel(session, sweep_id)
@@ -191,7 +191,7 @@ def cancel_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
     response_model=schemas.Sweep,
     responses=AS_IT_IS_NOW | refusals(NotFound),
 )
-def retry_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
+def retry_sweep(sweep_id: SweepId, parts: AppPartsDep) -> Response:
     """Open a new attempt of each failed and cancelled run; it resumes from the last checkpoint, if there is one."""
     with parts.db.transaction() as session:
         notifications = api.retry(session, sweep_id)
@@ -199,6 +199,6 @@ def retry_sweep(sweep_id: SweepId, parts: PartsDep) -> Response:
     return Response(_dump_sweep(parts, sweep_id), status.HTTP_202_ACCEPTED, media_type=JSON)
 
 
-def _dump_sweep(parts: Parts, sweep_id: str) -> bytes:
+def _dump_sweep(parts: AppParts, sweep_id: str) -> bytes:
     with parts.db.snapshot() as session:
         return schemas.SWEEP.dump_json(queries.sweep(session, parts.answer_cache, sweep_id))

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from service.http.dependencies import PartsDep
+from service.http.dependencies import AppPartsDep
 from service.http.openapi import answers
 from service.http.routing import Router
 from service.workload import backlog, examples, queries
@@ -13,7 +13,7 @@ router = Router(prefix="/v1", tags=["workers"])
 
 
 @router.get("/queue", responses=answers(examples.QUEUES))
-def get_queue(parts: PartsDep) -> QueueList:
+def get_queue(parts: AppPartsDep) -> QueueList:
     """Queue of each device, and how long a new run would wait."""
     with parts.db.snapshot() as session:
         backlogs = backlog.backlogs(session, parts.settings.heartbeat_seconds)
@@ -21,7 +21,7 @@ def get_queue(parts: PartsDep) -> QueueList:
 
 
 @router.get("/workers", responses=answers(examples.WORKERS))
-def list_workers(parts: PartsDep) -> WorkerList:
+def list_workers(parts: AppPartsDep) -> WorkerList:
     """Workers with a recent heartbeat."""
     with parts.db.snapshot() as session:
         present = queries.read_workers_with_runs(session, parts.settings.heartbeat_seconds)

@@ -13,7 +13,7 @@ from normcore.spec.errors import MAX_ERRORS
 from normcore.spec.messages import Advice, after
 from normcore.spec.methods import METHODS
 from normcore.spec.optimizers import OPTIMIZERS
-from normcore.spec.resolve import parts_of
+from normcore.spec.resolve import part_classes
 from normcore.spec.trial import advised_fields, nest, put_over, without_fields
 
 DIGITS: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
@@ -197,7 +197,7 @@ def mistakes() -> Iterator[Any]:
     """Yield specs in which one field has a value that it may not take, and some that are right."""
     seen: set[Any] = set()
     for spec in chosen():
-        for path, part in parts_of(spec).items() - seen:
+        for path, part in part_classes(spec).items() - seen:
             seen.add((path, part))
             for field in {*part.model_fields, *UNKNOWN} - {"task", "cell", "method"}:
                 for value in VALUES:

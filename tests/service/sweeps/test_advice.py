@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from normcore.spec.files import load_yaml
-from normcore.spec.resolve import parts_of
+from normcore.spec.resolve import part_classes
 from service.errors import Invalid
 from service.sweeps import advice, draft
 from service.sweeps.expansion import cells
@@ -495,8 +495,8 @@ def test_many_errors_are_advised_in_a_second() -> None:
 
 
 def test_the_parts_of_each_spec_and_the_names_of_fields_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    find_parts, name_fields = Mock(wraps=parts_of), Mock(wraps=advice._name_fields)
-    monkeypatch.setattr(draft, "parts_of", find_parts)
+    find_parts, name_fields = Mock(wraps=part_classes), Mock(wraps=advice._name_fields)
+    monkeypatch.setattr(draft, "part_classes", find_parts)
     monkeypatch.setattr(advice, "_name_fields", name_fields)
     refused(make_body_of_many_errors(5, 20))
     assert find_parts.call_count <= 60
