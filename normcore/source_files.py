@@ -138,28 +138,28 @@ def _docstrings(tree: ast.Module, lines: Sequence[str | None]) -> Iterator[tuple
 
 def source_of_module(module: str) -> list[Source]:
     """Find the file of one module without importing its package. The list is empty if there is no such file."""
-    place = _place_of(module)
-    state = state_of(place.file) if place is not None and place.file is not None else None
-    if place is None or place.file is None or state is None:
+    location = _locate(module)
+    state = state_of(location.file) if location is not None and location.file is not None else None
+    if location is None or location.file is None or state is None:
         return []
-    depth = module.count(".") + (2 if place.folders else 1)  # names of folders and the file
-    return [Source("/".join(Path(place.file).parts[-depth:]), place.file, state)]
+    depth = module.count(".") + (2 if location.folders else 1)  # names of folders and the file
+    return [Source("/".join(Path(location.file).parts[-depth:]), location.file, state)]
 
 
 def sources_of_package(module: str) -> list[Source]:
     """Find all source files of the outermost package that a module is in. For a module in a folder without
     ``__init__.py``, find all source files below this folder; for a module outside folders, the file of the module."""
-    name, above = "", _Place(None, [])
+    name, above = "", _Location(None, [])
     for part in module.split("."):
         name = f"{name}.{part}".removeprefix(".")
-        place = _place_of(name)
-        if place is None:
+        location = _locate(name)
+        if location is None:
             return []
-        if place.file is not None:  # a folder without __init__.py has no file of its own
-            if place.folders:
-                return _below(name, place.folders)
+        if location.file is not None:  # a folder without __init__.py has no file of its own
+            if location.folders:
+                return _below(name, location.folders)
             return _below(name.rpartition(".")[0], above.folders) if above.folders else source_of_module(name)
-        above = place
+        above = location
     return []
 
 
@@ -172,15 +172,15 @@ def _below(package: str, folders: Iterable[str]) -> list[Source]:
     return found
 
 
-class _Place(NamedTuple):
-    """Place of a module: its file, and its folders if it is a package."""
+class _Location(NamedTuple):
+    """Location of a module: its file, and its folders if it is a package."""
 
     file: str | None
     folders: Sequence[str]
 
 
-def _place_of(module: str) -> _Place | None:
-    """Find the place of a module without importing its package, because the package may import torch."""
+def _locate(module: str) -> _Location | None:
+    """Find the location of a module without importing its package, because the package may import torch."""
     top, *inner = module.split(".")
     try:
         spec = find_spec(top)
@@ -188,22 +188,22 @@ def _place_of(module: str) -> _Place | None:
         return None
     if spec is None:
         return None
-    place = _Place(spec.origin if spec.has_location else None, list(spec.submodule_search_locations or ()))
+    location = _Location(spec.origin if spec.has_location else None, list(spec.submodule_search_locations or ()))
     for name in inner:
-        found = _inside(place.folders, name)
+        found = _inside(location.folders, name)
         if found is None:
             return None
-        place = found
-    return place
+        location = found
+    return location
 
 
-def _inside(folders: Sequence[str], name: str) -> _Place | None:
+def _inside(folders: Sequence[str], name: str) -> _Location | None:
     """Find the module ``name`` in the folders of a package, by Python's own rules."""
     for folder in folders:
         package, file = os.path.join(folder, name), os.path.join(folder, f"{name}.py")
         if os.path.isfile(os.path.join(package, "__init__.py")):
-            return _Place(os.path.join(package, "__init__.py"), [package])
+            return _Location(os.path.join(package, "__init__.py"), [package])
         if os.path.isfile(file):
-            return _Place(file, [])
+            return _Location(file, [])
     spaces = [package for folder in folders if os.path.isdir(package := os.path.join(folder, name))]
-    return _Place(None, spaces) if spaces else None
+    return _Location(None, spaces) if spaces else None

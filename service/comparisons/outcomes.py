@@ -8,19 +8,19 @@ from normcore.spec.metric import Direction
 from service.comparisons.schemas import Outcome
 from service.leaderboards.ranking import order_by_value
 from service.leaderboards.row import Row
-from service.statistics.order import Place, key_of
+from service.statistics.order import RankEstimate, key_of
 
 
 class EntryOutcome(NamedTuple):
     """Outcome of one entry.
 
     Attributes:
-        place: place among the entries within the budget; None if the entry is over the budget.
+        rank: rank among the entries within the budget; None if the entry is over the budget.
         above: the ranked entries that this entry is surely better than: Holm-adjusted p-values by fingerprint.
         outcome, p_holm: outcome against the baseline, and its Holm-adjusted p-value; NaN if nothing was tested.
     """
 
-    place: Place | None
+    rank: RankEstimate | None
     above: Mapping[str, float]
     outcome: Outcome
     p_holm: float
@@ -30,12 +30,12 @@ class _Order(NamedTuple):
     """Order of entries, which are named by fingerprint.
 
     Attributes:
-        places: place of each entry.
+        ranks: rank of each entry.
         p_holm: Holm-adjusted p-value of every two entries; NaN where nothing was tested.
         above: for each entry, the entries that it is surely better than.
     """
 
-    places: Mapping[str, Place]
+    ranks: Mapping[str, RankEstimate]
     p_holm: Mapping[tuple[str, str], float]
     above: Mapping[str, Sequence[str]]
 
@@ -53,16 +53,16 @@ def _order(rows: Sequence[Row], direction: Direction) -> _Order:
     keys = [key_of(row.pooled.score, direction) for row in rows]
     found = order_by_value(keys, [row.results for row in rows], direction)
     return _Order(
-        dict(zip(names, found.places, strict=True)),
+        dict(zip(names, found.ranks, strict=True)),
         {(own, other): float(found.p_holm[j, k]) for j, own in enumerate(names) for k, other in enumerate(names)},
         {own: [other for k, other in enumerate(names) if found.above[j, k]] for j, own in enumerate(names)},
     )
 
 
 def _entry_outcome(own: str, baseline: str, within: _Order, everybody: _Order) -> EntryOutcome:
-    order = within if own in within.places and baseline in within.places else everybody
+    order = within if own in within.ranks and baseline in within.ranks else everybody
     return EntryOutcome(
-        place=within.places.get(own),
+        rank=within.ranks.get(own),
         above={other: within.p_holm[own, other] for other in within.above.get(own, ())},
         outcome=_outcome(order, own, baseline),
         p_holm=order.p_holm[own, baseline],

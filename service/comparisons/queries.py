@@ -215,7 +215,7 @@ def _compare_entry(
         limits, direction: bounds and direction of the curves' values.
     """
     of_seed = {result.seed: result.run_id for result in row.results}
-    place = found.place
+    rank = found.rank
     return schemas.ComparedEntry(
         fingerprint=row.fingerprint,
         method=row.method,
@@ -225,11 +225,11 @@ def _compare_entry(
         seeds=list(of_seed),
         n_diverged=row.pooled.n_diverged,
         budget=row.budget,
-        over_budget=place is None,
+        over_budget=rank is None,
         score=row.pooled.score,
-        rank=place and place.rank,
-        rank_ci=place and place.rank_ci,
-        tie_group=place and place.tie_group,
+        rank=rank and rank.rank,
+        rank_ci=rank and rank.rank_ci,
+        tie_group=rank and rank.tie_group,
         above=dict(found.above),
         outcome=found.outcome if against else None,
         value=row.pooled.value,

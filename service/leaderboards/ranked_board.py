@@ -9,15 +9,15 @@ from service.leaderboards.entry import MIXED, PooledTimes, on, spans_of
 from service.leaderboards.ranking import (
     RankBy,
     key_of_time,
-    place_by_time,
-    place_by_value,
+    rank_by_time,
+    rank_by_value,
     tau_of_seconds,
     tau_of_steps,
 )
 from service.leaderboards.row import Row
 from service.leaderboards.schemas import Entry, Speedup, TimeToTarget
 from service.leaderboards.seeds import are_too_few, that_count
-from service.statistics.order import Key, Place, key_of, rank_beside
+from service.statistics.order import Key, RankEstimate, key_of, rank_beside
 from service.statistics.speedups import Speedup as OfTimes
 from service.statistics.speedups import speedups
 from service.statistics.times import restricted_mean
@@ -99,12 +99,12 @@ class _Scale(NamedTuple):
             return key_of_time(row.pooled.steps, self.tau_steps)
         return key_of_time(row.pooled.seconds, self.tau_seconds)
 
-    def places(self, rows: Sequence[Row], keys: Sequence[Key | None]) -> Sequence[Place]:
+    def ranks(self, rows: Sequence[Row], keys: Sequence[Key | None]) -> Sequence[RankEstimate]:
         if self.rules.rank_by == "metric":
-            return place_by_value(keys, [row.results for row in rows], self.rules.metric.direction)
+            return rank_by_value(keys, [row.results for row in rows], self.rules.metric.direction)
         if self.rules.rank_by == "steps_to_target":
-            return place_by_time(keys, [row.results for row in rows], "steps")
-        return place_by_time(keys, [on(self.hardware, row.results) for row in rows], "seconds")
+            return rank_by_time(keys, [row.results for row in rows], "steps")
+        return rank_by_time(keys, [on(self.hardware, row.results) for row in rows], "seconds")
 
 
 def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
@@ -126,13 +126,13 @@ def rank_entries(
     scale = _scale(rows, rules)
     counted = [row for row in rows if scale.counts(row)]
     keys = [scale.key(row) for row in counted]
-    places = {row.fingerprint: place for row, place in zip(counted, scale.places(counted, keys), strict=True)}
+    ranks = {row.fingerprint: rank for row, rank in zip(counted, scale.ranks(counted, keys), strict=True)}
     found = _speedups(rows, _baselines(rows, rules), rules)
     entries = []
     for row in rows:
         entry, key = _entry(row, scale, found.get(row.fingerprint)), scale.key(row)
-        if row.fingerprint in places:
-            entry.rank, entry.rank_ci, entry.tie_group = places[row.fingerprint]
+        if row.fingerprint in ranks:
+            entry.rank, entry.rank_ci, entry.tie_group = ranks[row.fingerprint]
             entry.too_few_seeds = entry.tie_group is not None and are_too_few(that_count(entry, rules.rank_by))
         elif rules.rank_over_budget and scale.compares(row):
             entry.rank = rank_beside(key, keys)

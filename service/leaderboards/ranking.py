@@ -6,29 +6,31 @@ from typing import Literal
 from normcore.spec.metric import Direction
 from service.leaderboards.entry import PooledTimes, RunResult, converged_values, times_of
 from service.statistics.differences import pairs
-from service.statistics.order import Board, Key, Place, board
+from service.statistics.order import Board, Key, RankEstimate, board
 from service.statistics.times import TimeUnit, restricted_mean, time_pairs
 
 TimeBy = Literal["steps_to_target", "seconds_to_target"]
 RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
 
 
-def place_by_value(
+def rank_by_value(
     keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction
-) -> Sequence[Place]:
-    """Places of entries by score. Their differences are tested on the values of the seeds that converged."""
-    return order_by_value(keys, results, direction).places
+) -> Sequence[RankEstimate]:
+    """Ranks of entries by score. Their differences are tested on the values of the seeds that converged."""
+    return order_by_value(keys, results, direction).ranks
 
 
 def order_by_value(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], direction: Direction) -> Board:
-    """Order of entries by score: places as in ``place_by_value``, and the p-value and result for every two entries."""
+    """Order of entries by score: ranks as in ``rank_by_value``, and the p-value and result for every two entries."""
     values = [converged_values(own) for own in results]
     return board(keys, direction, pairs(values))
 
 
-def place_by_time(keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], by: TimeUnit) -> Sequence[Place]:
-    """Places of entries by time to the target. Their differences are tested on the times of the seeds."""
-    return board(keys, "minimize", time_pairs([times_of(own, by) for own in results])).places
+def rank_by_time(
+    keys: Sequence[Key | None], results: Sequence[Sequence[RunResult]], by: TimeUnit
+) -> Sequence[RankEstimate]:
+    """Ranks of entries by time to the target. Their differences are tested on the times of the seeds."""
+    return board(keys, "minimize", time_pairs([times_of(own, by) for own in results])).ranks
 
 
 def key_of_time(times: PooledTimes, tau: float | None) -> Key | None:

@@ -16,8 +16,8 @@ Key = tuple[float, ...]
 """Sort key of an entry: the smallest key is the best."""
 
 
-class Place(NamedTuple):
-    """Place of an entry.
+class RankEstimate(NamedTuple):
+    """Estimated rank of an entry.
 
     Attributes:
         rank: 1 + the number of entries with a better score.
@@ -33,14 +33,14 @@ class Place(NamedTuple):
 
 
 class Board(NamedTuple):
-    """Order of N entries: a place for each entry, and arrays (N, N) for every two entries.
+    """Order of N entries: a rank for each entry, and arrays (N, N) for every two entries.
 
     Attributes:
         p_holm: Holm-adjusted p-values; NaN where a pair was not tested.
         above: whether the row's entry is surely better than the column's entry.
     """
 
-    places: Sequence[Place]
+    ranks: Sequence[RankEstimate]
     p_holm: Floats
     above: NDArray[np.bool_]
 
@@ -54,17 +54,17 @@ def board(keys: Sequence[Key | None], direction: Direction, compared: Pairs) -> 
         direction: direction of the values that were compared.
         compared: differences of these entries, pair by pair.
     """
-    places = _ranks(keys)
+    ranks = _ranks(keys)
     p_holm = _adjust_p_values(compared.p_value)
     better = compared.mean > 0 if direction == "maximize" else compared.mean < 0
     with np.errstate(invalid="ignore"):
-        above = (p_holm <= SURE) & better & (places[:, None] < places)  # the score must agree: it has diverged seeds
+        above = (p_holm <= SURE) & better & (ranks[:, None] < ranks)  # the score must agree: it has diverged seeds
     scored = [k for k, key in enumerate(keys) if key is not None]
     best, worst = 1 + above.sum(axis=0), len(scored) - above[:, scored].sum(axis=1)
-    groups = _tie_groups(sorted(scored, key=lambda k: (places[k], best[k], worst[k])), above)
+    groups = _tie_groups(sorted(scored, key=lambda k: (ranks[k], best[k], worst[k])), above)
     return Board(
         [
-            Place(int(places[k]), (int(best[k]), int(worst[k])) if key is not None else None, groups.get(k))
+            RankEstimate(int(ranks[k]), (int(best[k]), int(worst[k])) if key is not None else None, groups.get(k))
             for k, key in enumerate(keys)
         ],
         p_holm,

@@ -25,8 +25,8 @@ LANES_OF_A_WARP = 256  # numbers of a gate's tile for each 32 threads
 
 
 @dataclass(slots=True)
-class Place:
-    """A place of a cell where a norm may stand.
+class SitePlan:
+    """Plan of the norm at one site of a cell.
 
     Attributes:
         population: (T, 2, G, H), population means and factors 1 / sqrt(var + eps) of each step; None if not used.
@@ -40,7 +40,7 @@ class Place:
     statistics: Tensor | None = None
 
     def make_room(self, steps: int, gates: int, batch: int, hidden: int, like: Tensor) -> None:
-        """Allocate the statistics of this place, or use the population's."""
+        """Allocate the statistics of this site, or use the population's."""
         if self.kind is NormKind.POPULATION:
             self.statistics = self.population
         elif self.kind is not NormKind.NONE:
@@ -63,8 +63,8 @@ class Plan:
     """
 
     gates: int
-    sums: Place
-    cell: Place
+    sums: SitePlan
+    cell: SitePlan
     together: bool
     joint: bool
     carries_normalized: bool
@@ -99,7 +99,7 @@ class Plan:
         }
 
     def make_room(self, steps: int, batch: int, hidden: int, like: Tensor) -> None:
-        """Allocate the statistics of both places."""
+        """Allocate the statistics of both sites."""
         self.sums.make_room(steps, self.gates, batch, hidden, like)
         self.cell.make_room(steps, 1, batch, hidden, like)
 

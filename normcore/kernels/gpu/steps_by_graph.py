@@ -30,7 +30,7 @@ def forward(plan: Plan, tiles: Tiles, of: Tensors) -> None:
         steps.forward(bare.over(mask, at_sums, at_cell), tiles, own)
 
     populations = [plan.sums.population, plan.cell.population]
-    measured = [place.statistics if place.population is None else None for place in (plan.sums, plan.cell)]
+    measured = [at_site.statistics if at_site.population is None else None for at_site in (plan.sums, plan.cell)]
     GRAPHS.run(
         ("forward", *_list_launch_conditions(plan, tiles, of)),
         work,

@@ -14,7 +14,7 @@ from normcore.cells import Cell, State
 from normcore.cells.gru import GRU
 from normcore.cells.rnn import RNN
 from normcore.kernels.cell_layout import CellLayout, NormKind, SiteLayout
-from normcore.kernels.gpu.plan import OVER_FEATURES, Place, Plan
+from normcore.kernels.gpu.plan import OVER_FEATURES, Plan, SitePlan
 from normcore.kernels.gpu.recurrence import Recurrence
 from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
@@ -71,7 +71,9 @@ def _unroll_cell(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int,
         )
     end = (h,) if c is None else (h, c)
     moments = {
-        site.name: _moments(place) for site, place in ((sums, plan.sums), (of_cell, plan.cell)) if site.wants_moments
+        site.name: _moments(at_site)
+        for site, at_site in ((sums, plan.sums), (of_cell, plan.cell))
+        if site.wants_moments
     }
     seen = input_norm.moments() if isinstance(input_norm, BatchStatistics) else None
     if seen is not None:
@@ -83,8 +85,8 @@ def _plan(cell: Any, layout: CellLayout, t: int, mask: Tensor | None, steps: int
     _, sums, of_cell = layout.sites
     return Plan(
         gates=layout.gates,
-        sums=_place(layout, sums, layout.gates, cell.weight_hh, t, steps),
-        cell=_place(layout, of_cell, 1, cell.weight_hh, t, steps),
+        sums=_site_plan(layout, sums, layout.gates, cell.weight_hh, t, steps),
+        cell=_site_plan(layout, of_cell, 1, cell.weight_hh, t, steps),
         together=not isinstance(cell, GRU) and (sums.norm is None or sums.name == "norm_sum"),
         joint=layout.kind in OVER_FEATURES and not layout.per_gate,
         carries_normalized=layout.carries_normalized,
@@ -102,11 +104,11 @@ def _of_factors(weight: Tensor) -> torch.dtype:
     return weight.dtype
 
 
-def _place(layout: CellLayout, site: SiteLayout, gates: int, like: Tensor, t: int, steps: int) -> Place:
+def _site_plan(layout: CellLayout, site: SiteLayout, gates: int, like: Tensor, t: int, steps: int) -> SitePlan:
     known = None
     if layout.kind is NormKind.POPULATION and isinstance(site.norm, BatchNormAtSite):
         known = torch.stack(site.norm.standardization(t, steps), 1).to(like.dtype).view(steps, 2, gates, -1)
-    return Place(layout.kind if site.norm is not None else NormKind.NONE, site.eps, known)
+    return SitePlan(layout.kind if site.norm is not None else NormKind.NONE, site.eps, known)
 
 
 def _shift(cell: Any, sums: SiteLayout) -> Tensor | None:
@@ -120,7 +122,7 @@ def _shift(cell: Any, sums: SiteLayout) -> Tensor | None:
     return sums.shift + bias
 
 
-def _moments(place: Place) -> Tensor:
-    """Return the means and variances (2, T, G H) that the batch norm at a place measured."""
-    assert place.statistics is not None
-    return place.statistics[:, [0, 2]].transpose(0, 1).flatten(2)
+def _moments(at_site: SitePlan) -> Tensor:
+    """Return the means and variances (2, T, G H) that the batch norm at a site measured."""
+    assert at_site.statistics is not None
+    return at_site.statistics[:, [0, 2]].transpose(0, 1).flatten(2)

@@ -9,7 +9,7 @@ import pytest
 
 from normcore.spec.metric import Direction
 from service.statistics.differences import pairs
-from service.statistics.order import Place, board, key_of, rank_beside
+from service.statistics.order import RankEstimate, board, key_of, rank_beside
 from service.statistics.values import value
 from tests.service.statistics.cases import is_as_expected, named
 from tests.service.statistics.test_differences import by_seed
@@ -18,7 +18,7 @@ from tests.service.statistics.test_differences import by_seed
 class Ordered(NamedTuple):
     """A board by the names of its entries."""
 
-    places: Mapping[str, Place]
+    ranks: Mapping[str, RankEstimate]
     p_holm: Mapping[str, float]
 
 
@@ -35,7 +35,7 @@ def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "m
         for (j, a), (k, b) in combinations(enumerate(names), 2)
         if not np.isnan(found.p_holm[j, k])
     }
-    return Ordered(dict(zip(names, found.places, strict=True)), p_holm)
+    return Ordered(dict(zip(names, found.ranks, strict=True)), p_holm)
 
 
 @named("board")
@@ -46,7 +46,7 @@ def test_orders_of_boards_are_as_worked_out_by_hand(case: Mapping[str, Any]) -> 
     values = {name: by_seed(entry["values"]) for name, entry in entries.items()}
     found = ordered(values, **{name: entry["n_diverged"] for name, entry in entries.items()})
     for what in ("rank", "rank_ci", "tie_group"):
-        assert is_as_expected({name: getattr(place, what) for name, place in found.places.items()}, expected[what])
+        assert is_as_expected({name: getattr(rank, what) for name, rank in found.ranks.items()}, expected[what])
     assert is_as_expected(found.p_holm, expected["p_holm"])
     keys = [key_of(value(list(own.values()), 0, "maximize", 0.1).score, "maximize") for own in values.values()]
     for name, score in inputs.get("published", {}).items():
@@ -60,22 +60,26 @@ def test_places_do_not_depend_on_the_order_of_entries_that_are_equal() -> None:
         "scattered": dict(enumerate([0.25, 0.95, 0.95, 0.95, 0.40])),
         "steady": dict(enumerate([0.70, 0.70, 0.70, 0.69, 0.71])),
     }
-    expected = {"head": Place(1, (1, 2), 1), "scattered": Place(2, (1, 3), 1), "steady": Place(2, (2, 3), 2)}
+    expected = {
+        "head": RankEstimate(1, (1, 2), 1),
+        "scattered": RankEstimate(2, (1, 3), 1),
+        "steady": RankEstimate(2, (2, 3), 2),
+    }
     for names in permutations(values):
-        assert ordered({name: values[name] for name in names}).places == expected
+        assert ordered({name: values[name] for name in names}).ranks == expected
 
 
 def test_lower_is_better_where_the_metric_says_so() -> None:
-    found = ordered({"high": {0: 3.0, 1: 3.1, 2: 3.2}, "low": {0: 1.0, 1: 1.1, 2: 1.2}}, "minimize").places
-    assert found == {"low": Place(1, (1, 1), 1), "high": Place(2, (2, 2), 2)}
+    found = ordered({"high": {0: 3.0, 1: 3.1, 2: 3.2}, "low": {0: 1.0, 1: 1.1, 2: 1.2}}, "minimize").ranks
+    assert found == {"low": RankEstimate(1, (1, 1), 1), "high": RankEstimate(2, (2, 2), 2)}
     keys = [key_of(score, "minimize") for score in (1.1, 3.1, None)]
     assert [rank_beside(key_of(score, "minimize"), keys) for score in (1.1, 2.0, 4.0, None)] == [1, 2, 3, 3]
 
 
 def test_equal_scores_share_a_rank() -> None:
-    found = ordered({"a": {0: 0.5}, "b": {0: 0.5}, "c": {0: 0.4}}).places
-    assert {name: place.rank for name, place in found.items()} == {"a": 1, "b": 1, "c": 3}
-    assert {place.rank_ci for place in found.values()} == {(1, 3)}, "nothing can be tested"
+    found = ordered({"a": {0: 0.5}, "b": {0: 0.5}, "c": {0: 0.4}}).ranks
+    assert {name: rank.rank for name, rank in found.items()} == {"a": 1, "b": 1, "c": 3}
+    assert {rank.rank_ci for rank in found.values()} == {(1, 3)}, "nothing can be tested"
 
 
 def test_above_needs_a_small_p_and_a_better_score() -> None:
@@ -92,7 +96,7 @@ def test_an_entry_without_a_score_does_not_count_in_rank_intervals() -> None:
     """
     values = [{0: 0.90, 1: 0.91, 2: 0.92}, {0: 0.905, 1: 0.915, 2: 0.925}, {0: 0.70, 1: 0.71, 2: 0.72}]
     found = board([key_of(0.91, "maximize"), key_of(0.915, "maximize"), None], "maximize", pairs(values))
-    assert found.places == [Place(2, (1, 2), 1), Place(1, (1, 2), 1), Place(3, None, None)]
+    assert found.ranks == [RankEstimate(2, (1, 2), 1), RankEstimate(1, (1, 2), 1), RankEstimate(3, None, None)]
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
@@ -101,7 +105,7 @@ def test_a_board_of_four_equal_entries_is_wrong_in_1_of_20_cases(n: int) -> None
     wrong = 0
     for sample in generator.normal(size=(repetitions, 4, n)).tolist():
         values = {name: dict(enumerate(row)) for name, row in zip("abcd", sample, strict=True)}
-        wrong += any(place.rank_ci != (1, 4) for place in ordered(values).places.values())
+        wrong += any(rank.rank_ci != (1, 4) for rank in ordered(values).ranks.values())
     assert wrong / repetitions <= 0.075 + 3 * (0.05 * 0.95 / repetitions) ** 0.5
 
 
@@ -112,9 +116,9 @@ def test_all_true_ranks_are_within_their_intervals_at_once(n: int) -> None:
     for sample in generator.normal(size=(repetitions, 5, n)):
         rows = (sample - np.array([[0], [0], [1], [2], [4]])).tolist()
         values = {name: dict(enumerate(row)) for name, row in zip("abcde", rows, strict=True)}
-        places = ordered(values).places
+        ranks = ordered(values).ranks
         true = {"a": (1, 2), "b": (1, 2), "c": (3, 3), "d": (4, 4), "e": (5, 5)}
-        intervals = {name: place.rank_ci for name, place in places.items()}
+        intervals = {name: rank.rank_ci for name, rank in ranks.items()}
         held += all(
             (ci := intervals[name]) is not None and ci[0] <= low and high <= ci[1] for name, (low, high) in true.items()
         )

@@ -27,7 +27,7 @@ from tests.normcore.kernels.twin import Twin, case, of_batch_norm
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 from normcore.kernels.gpu import sequence, steps
-from normcore.kernels.gpu.plan import Place, Plan
+from normcore.kernels.gpu.plan import Plan, SitePlan
 from normcore.kernels.gpu.unroll import unroll as fused_unroll
 
 design = pytest.mark.parametrize("of", ["step", "sequence"])
@@ -213,7 +213,7 @@ def test_single_kernel_runs_all_steps_if_the_recurrent_weights_fit_on_the_chip(
 
 @pytest.mark.parametrize(("hidden", "kib", "expected"), [(65, 80, True), (65, 79, False), (64, 79, True)])
 def test_size_that_fits_on_the_chip_depends_on_the_device(hidden: int, kib: int, expected: bool) -> None:
-    nowhere = Place(NormKind.NONE, 0.0, None)
+    nowhere = SitePlan(NormKind.NONE, 0.0, None)
     memory = kib * 1024
     plan = Plan(1, nowhere, nowhere, False, False, False, torch.float32, mask=None, keeps=False, memory=memory)
     assert plan.fits_on_chip(2, hidden) == expected
