@@ -14,7 +14,7 @@ from service.leaderboards.ranking import key_of_time
 from service.statistics.differences import Difference, pair, pairs
 from service.statistics.order import Board, board, key_of
 from service.statistics.speedups import Speedup, speedup
-from service.statistics.times import Run, kaplan_meier, time_pairs, times
+from service.statistics.times import SeedTime, kaplan_meier, time_pairs, times
 from service.statistics.values import Interval, mean
 
 NO_TEST: Final = "has no test"
@@ -96,7 +96,7 @@ def _times_sign(sign: int, interval: Interval | None) -> Interval | None:
 
 def _by_times(known: Sequence[Seeds]) -> list[Step]:
     reached, tau = [found.times or {} for found in known], min(found.max_steps for found in known)
-    runs = [{seed: Run(time.steps, time.reached) for seed, time in own.items()} for own in reached]
+    runs = [{seed: SeedTime(time.steps, time.reached) for seed, time in own.items()} for own in reached]
     found = board([key_of_time(_pooled(own, tau), tau) for own in runs], "minimize", time_pairs(runs))
     late = [found.is_unresolved for found in known]
     return [
@@ -105,7 +105,7 @@ def _by_times(known: Sequence[Seeds]) -> list[Step]:
     ]
 
 
-def _pooled(runs: Mapping[int, Run], tau: float) -> PooledTimes:
+def _pooled(runs: Mapping[int, SeedTime], tau: float) -> PooledTimes:
     at, reached = [run.time for run in runs.values()], [run.reached for run in runs.values()]
     found = times(at, reached, tau)
     return PooledTimes(found.median, found.reached, found.ci95, kaplan_meier(at, reached) if at else [])

@@ -112,7 +112,7 @@ class _Progress:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _TrainingRun:
     """Training run: its spec, task, model, optimizer, and state."""
 
     spec: TrainingSpec
@@ -128,7 +128,7 @@ class _Run:
     progress: _Progress
 
 
-def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: Path | None) -> _Run:
+def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: Path | None) -> _TrainingRun:
     clock = RunClock(device)
     clock.start("data")
     task = _task(spec, device, datasets_dir)
@@ -142,7 +142,7 @@ def _prepare(spec: TrainingSpec, seed: int, device: torch.device, datasets_dir: 
     optimizer = optimizers.build(spec.training.optimizer, model.parameters())
     clock.stop_when_done()
     draw = partial(task.epoch, batch_size=spec.training.batch_size)
-    return _Run(
+    return _TrainingRun(
         spec=spec,
         seed=seed,
         device=device,
@@ -182,7 +182,7 @@ def _model(spec: TrainingSpec, task: Task[Any], device: torch.device) -> nn.Modu
     return task.model(Build(spec.model, spec.norm, spec.training.kernel, device, dtype)).to(device, dtype)
 
 
-def _updates(run: _Run) -> Iterator[Event]:
+def _updates(run: _TrainingRun) -> Iterator[Event]:
     """Do all remaining updates and measurements; yields their events. The clock stands still at each yield."""
     progress = run.progress
     _warm_up(run)
@@ -201,7 +201,7 @@ def _updates(run: _Run) -> Iterator[Event]:
         run.clock.start("training")
 
 
-def _warm_up(run: _Run) -> None:
+def _warm_up(run: _TrainingRun) -> None:
     """Run forward and backward passes over the next batch, and restore the model and the random generators afterwards.
 
     First-use work (compiling, recording CUDA graphs, allocating) is then done, and does not count as an update's time.
@@ -216,12 +216,12 @@ def _warm_up(run: _Run) -> None:
     run.clock.stop_when_done()
 
 
-def _measurement_is_due(run: _Run) -> bool:
+def _measurement_is_due(run: _TrainingRun) -> bool:
     step = run.progress.step
     return step > 0 and (step % run.spec.training.eval_every == 0 or step == run.spec.training.max_steps)
 
 
-def _update(run: _Run) -> None:
+def _update(run: _TrainingRun) -> None:
     """Do one update of the weights; this function does not wait for the device."""
     with run.clock.aside("data"):
         batch = run.task.batch(run.order.next_batch(), run.draws)
@@ -266,7 +266,7 @@ def _add(progress: _Progress, values: Mapping[str, Tensor]) -> None:
                 progress.broken = f"train.{name}"
 
 
-def _measure(run: _Run) -> Generator[Event, None, Measured | None]:
+def _measure(run: _TrainingRun) -> Generator[Event, None, Measured | None]:
     """Evaluate the model, and pass it to the selection rule. Stops the clock.
 
     Returns:
@@ -304,7 +304,7 @@ def _not_finite(values: Mapping[str, float]) -> str | None:
     return next((name for name, value in values.items() if not math.isfinite(value)), None)
 
 
-def _yield_phases(run: _Run, evaluation: Evaluation) -> Generator[Event, None, dict[str, float]]:
+def _yield_phases(run: _TrainingRun, evaluation: Evaluation) -> Generator[Event, None, dict[str, float]]:
     """Yield the phases of an evaluation as events, with the clock stopped at each yield; returns its values."""
     while True:
         try:
@@ -316,7 +316,7 @@ def _yield_phases(run: _Run, evaluation: Evaluation) -> Generator[Event, None, d
         run.clock.start("evaluation")
 
 
-def _describe_start(run: _Run, threads: int) -> Started:
+def _describe_start(run: _TrainingRun, threads: int) -> Started:
     kernel, kernels = describe_kernel(run.model, run.device)
     return Started(
         step=run.progress.step,
@@ -334,7 +334,7 @@ def _describe_start(run: _Run, threads: int) -> Started:
     )
 
 
-def _finish_run(run: _Run) -> Generator[Event, None, Finished]:
+def _finish_run(run: _TrainingRun) -> Generator[Event, None, Finished]:
     """Test the selected model; returns the final event. Stops the clock."""
     progress, metric = run.progress, run.spec.task.metric().name
     run.clock.start("evaluation")
@@ -376,7 +376,7 @@ def _of_the_test(progress: _Progress, values: Mapping[str, float]) -> Divergence
     return None if broken is None else Divergence(f"test.{broken}", progress.step, progress.measured["values"])
 
 
-def _timing(run: _Run) -> Timing:
+def _timing(run: _TrainingRun) -> Timing:
     spent = run.clock.spent
     return Timing(
         compile=spent["compile"],
@@ -388,14 +388,14 @@ def _timing(run: _Run) -> Timing:
     )
 
 
-def _model_bytes(run: _Run) -> bytes:
+def _model_bytes(run: _TrainingRun) -> bytes:
     buffer = io.BytesIO()
     content = {"spec": run.spec.model_dump_json(), "seed": run.seed, "state_dict": weights_of(run.model)}
     torch.save(content, buffer)
     return buffer.getvalue()
 
 
-def _checkpoint(run: _Run, step: int) -> bytes:
+def _checkpoint(run: _TrainingRun, step: int) -> bytes:
     """Checkpoint of the run after update number ``step``, as bytes.
 
     Raises:
@@ -423,7 +423,7 @@ def _checkpoint(run: _Run, step: int) -> bytes:
     return pack(state, run.spec.fingerprint(), run.seed)
 
 
-def _restore(run: _Run, state: dict[str, Any]) -> None:
+def _restore(run: _TrainingRun, state: dict[str, Any]) -> None:
     """Load the state of a checkpoint into a new run."""
     run.model.load_state_dict(state["model"])
     run.optimizer.load_state_dict(state["optimizer"])

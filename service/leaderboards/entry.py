@@ -11,7 +11,7 @@ from typing import Any
 from normcore.spec.metric import Direction, Metric
 from normcore.target import Time
 from service.statistics.spread import cut_number
-from service.statistics.times import Run, TimeUnit, kaplan_meier, times
+from service.statistics.times import SeedTime, TimeUnit, kaplan_meier, times
 from service.statistics.values import Interval, Limits, Value, value, worth
 
 Numbers = tuple[float | None, float]  # value and steps
@@ -218,10 +218,10 @@ def on(hardware: str | None, results: Iterable[RunResult]) -> list[RunResult]:
     return [result for result in results if result.hardware == hardware and not result.contended]
 
 
-def times_of(results: Iterable[RunResult], by: TimeUnit) -> dict[int, Run]:
+def times_of(results: Iterable[RunResult], by: TimeUnit) -> dict[int, SeedTime]:
     """Time to the target by seed. Runs that did not have the board's target are left out."""
     return {
-        result.seed: Run(result.steps if by == "steps" else result.seconds, result.reached)
+        result.seed: SeedTime(result.steps if by == "steps" else result.seconds, result.reached)
         for result in results
         if result.reached is not None
     }
@@ -260,7 +260,7 @@ def estimate(found: Value) -> Estimate | None:
     return None if found.mean is None else Estimate(found.mean, found.std, found.ci95, found.n, found.iqm)
 
 
-def _times(seeds: Mapping[int, Run]) -> PooledTimes:
+def _times(seeds: Mapping[int, SeedTime]) -> PooledTimes:
     at, reached = [run.time for run in seeds.values()], [run.reached for run in seeds.values()]
     found = times(at, reached, max(at, default=0.0))
     return PooledTimes(found.median, found.reached, found.ci95, kaplan_meier(at, reached) if at else [])

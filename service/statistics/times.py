@@ -51,7 +51,7 @@ class Times(NamedTuple):
     restricted_mean: float | None
 
 
-class Run(NamedTuple):
+class SeedTime(NamedTuple):
     """Time of a seed to the target, if ``reached``. Else the censoring time: until then the target was not reached."""
 
     time: float
@@ -114,7 +114,7 @@ def survival(left: int, n: int) -> tuple[float, float, float]:
     return left / n, *interval
 
 
-def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | None:
+def time_pair(a: Mapping[int, SeedTime], b: Mapping[int, SeedTime]) -> TimeDifference | None:
     """Test the difference log a - log b of the times of two entries, by seed. All times are cut at the first censoring
     time of both entries.
 
@@ -135,7 +135,7 @@ def time_pair(a: Mapping[int, Run], b: Mapping[int, Run]) -> TimeDifference | No
     return TimeDifference(tau if math.isfinite(tau) else None, found.mean, found.p_value, found.seeds)
 
 
-def time_pairs(times: Sequence[Mapping[int, Run]]) -> Pairs:
+def time_pairs(times: Sequence[Mapping[int, SeedTime]]) -> Pairs:
     """Test the difference of the times of every two entries, as ``time_pair`` does.
 
     Raises:
@@ -147,7 +147,7 @@ def time_pairs(times: Sequence[Mapping[int, Run]]) -> Pairs:
     return pairs(logs, [math.log(_first_miss(own)) for own in known])
 
 
-def _first_miss(runs: Mapping[int, Run]) -> float:
+def _first_miss(runs: Mapping[int, SeedTime]) -> float:
     return min((run.time for run in runs.values() if not run.reached), default=math.inf)
 
 

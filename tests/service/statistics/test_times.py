@@ -13,7 +13,7 @@ from scipy.stats import CensoredData, binomtest, ecdf, quantile_test, t
 
 from normcore.target import Point
 from service.statistics.times import (
-    Run,
+    SeedTime,
     TimeUnit,
     best_held,
     kaplan_meier,
@@ -51,24 +51,24 @@ def test_survival_is_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
 
 @named("time_pair")
 def test_pairs_of_times_are_as_worked_out_by_hand(case: Mapping[str, Any]) -> None:
-    a, b = ({int(seed): Run(**run) for seed, run in case["inputs"][name].items()} for name in "ab")
+    a, b = ({int(seed): SeedTime(**run) for seed, run in case["inputs"][name].items()} for name in "ab")
     assert is_as_expected(time_pair(a, b), case["expected"])
 
 
 def test_a_run_that_was_watched_for_no_time_is_not_compared() -> None:
-    runs = {seed: Run(10.0, True) for seed in range(3)}
-    assert time_pair(runs, {**runs, 2: Run(0.0, False)}) is None
-    assert time_pair(runs, {0: Run(5.0, True)}) is None, "one seed is too few"
+    runs = {seed: SeedTime(10.0, True) for seed in range(3)}
+    assert time_pair(runs, {**runs, 2: SeedTime(0.0, False)}) is None
+    assert time_pair(runs, {0: SeedTime(5.0, True)}) is None, "one seed is too few"
     found = time_pair(runs, runs)
     assert found is not None
     assert (found.tau, found.mean, found.p_value) == (None, 0.0, 1.0)
 
 
-seconds = st.builds(Run, st.one_of(st.floats(1, 100), st.just(0.0)), st.booleans())
+seconds = st.builds(SeedTime, st.one_of(st.floats(1, 100), st.just(0.0)), st.booleans())
 
 
 @given(st.lists(st.dictionaries(st.integers(0, 7), seconds, max_size=8), min_size=2, max_size=4))
-def test_all_pairs_at_once_agree_with_each_pair_alone(entries: list[dict[int, Run]]) -> None:
+def test_all_pairs_at_once_agree_with_each_pair_alone(entries: list[dict[int, SeedTime]]) -> None:
     found = time_pairs(entries)
     for (j, a), (k, b) in combinations(enumerate(entries), 2):
         alone = time_pair(a, b)
@@ -223,7 +223,7 @@ def test_times_that_do_not_differ_are_called_different_in_1_of_20_cases() -> Non
     generator, repetitions = np.random.default_rng(62), 400
     alarms = 0
     for both in np.exp(generator.normal(5, 0.3, size=(repetitions, 2, 6))):
-        found = time_pair(*({seed: Run(time, True) for seed, time in enumerate(row)} for row in both))
+        found = time_pair(*({seed: SeedTime(time, True) for seed, time in enumerate(row)} for row in both))
         assert found is not None
         alarms += found.p_value < 0.05
     assert 0.02 <= alarms / repetitions <= 0.08
@@ -236,8 +236,8 @@ def _risen(seconds: float) -> list[Point]:
 
 def test_times_are_cut_at_the_first_censoring_time() -> None:
     """Hand computation: two runs were watched until 10 and 30, so both times are known only as 10 or more."""
-    a = {0: Run(10.0, False), 1: Run(30.0, False), 2: Run(50.0, True)}
-    found = time_pair(a, {seed: Run(40.0, True) for seed in range(3)})
+    a = {0: SeedTime(10.0, False), 1: SeedTime(30.0, False), 2: SeedTime(50.0, True)}
+    found = time_pair(a, {seed: SeedTime(40.0, True) for seed in range(3)})
     assert found is not None
     assert (found.tau, found.mean, found.p_value) == (10.0, 0.0, 1.0)
 
