@@ -25,7 +25,7 @@ MAX_LETTERS = 200  # letters of a cell's name
 TRIES = 100  # tries for each wanted draw, until it is clear that there are no more different draws
 
 
-class Cell(NamedTuple):
+class CellSpec(NamedTuple):
     """A combination of values, the spec with these values, and the memory of its runs."""
 
     values: Values
@@ -34,18 +34,18 @@ class Cell(NamedTuple):
     needed: Footprint | None
 
 
-def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[Cell]:
+def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[CellSpec]:
     """Make all cells of a sweep. The grid's first field changes slowest, and the draws change fastest.
 
     Raises:
         Invalid: cells do not fit (the errors name each cell by its values), or two cells are the same experiment.
     """
     all_values = assignments(written)
-    found, refused = list[Cell](), list[Refused]()
+    found, refused = list[CellSpec](), list[Refused]()
     for values in all_values:
         try:
             spec = validation.resolve_and_pin(spec_of(written, values), datasets_dir)
-            found.append(Cell(values, spec, spec.fingerprint(), footprint(spec)))
+            found.append(CellSpec(values, spec, spec.fingerprint(), footprint(spec)))
         except Invalid as refusal:
             refused.append(Refused(values, refusal.errors))
             if len(refusal.errors) > MAX_OF_ONE or sum(len(cell.errors) for cell in refused) > MAX_ERRORS:
@@ -152,8 +152,8 @@ def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cel
     return errors
 
 
-def _doubles(found: Sequence[Cell]) -> list[SpecError]:
-    first: dict[str, Cell] = {}
+def _doubles(found: Sequence[CellSpec]) -> list[SpecError]:
+    first: dict[str, CellSpec] = {}
     errors = []
     for cell in found:
         known = first.setdefault(cell.fingerprint, cell)
@@ -163,7 +163,7 @@ def _doubles(found: Sequence[Cell]) -> list[SpecError]:
     return errors
 
 
-def _of_several_boards(written: WrittenSweep, found: Sequence[Cell]) -> list[SpecError]:
+def _of_several_boards(written: WrittenSweep, found: Sequence[CellSpec]) -> list[SpecError]:
     if not written.adaptive:
         return []
     tasks = {json.dumps(cell.spec.task.model_dump(mode="json"), sort_keys=True) for cell in found}
@@ -173,7 +173,7 @@ def _of_several_boards(written: WrittenSweep, found: Sequence[Cell]) -> list[Spe
     return [SpecError(("adaptive",), wrong, "adaptive")]
 
 
-def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[Cell], heartbeat_seconds: float) -> None:
+def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[CellSpec], heartbeat_seconds: float) -> None:
     """Check that this service has now what the cells ask for: trained models, kernels and memory.
 
     Raises:

@@ -9,14 +9,14 @@ from service.experiments.memory import tensors
 from service.experiments.planning import Estimates
 from service.experiments.turns import Line, queue_position
 from service.sweeps import schemas
-from service.sweeps.expansion import Cell
+from service.sweeps.expansion import CellSpec
 from service.sweeps.spec import WrittenSweep
 from service.sweeps.submission import plans
 
 MAX_BASES = 3  # measurements that an estimate names
 
 
-def plan(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> schemas.SweepPlan:
+def plan(session: Session, written: WrittenSweep, cells: Sequence[CellSpec]) -> schemas.SweepPlan:
     """Plan a sweep: what would be stored, and how long its runs would take."""
     planned, estimates = plans(session, written, cells), Estimates(session)
     expected = {cell.fingerprint: estimates.of(cell.spec, cell.fingerprint) for cell in cells}

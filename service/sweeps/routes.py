@@ -25,7 +25,7 @@ from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
 from service.idempotency import digest_if_possible
 from service.sweeps import api, examples, expansion, figures, planning, queries, schemas, submission
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
-from service.sweeps.expansion import Cell
+from service.sweeps.expansion import CellSpec
 from service.sweeps.spec import WrittenSweep, read
 from service.sweeps.submission import Submitted
 
@@ -111,19 +111,19 @@ def _find_earlier(parts: AppParts, body: Any, idempotency_key: str) -> str | Non
         return None if known is None else known.id
 
 
-def _expand_sweep(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[Cell], str]:
+def _expand_sweep(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[CellSpec], str]:
     """Read the sweep, make its cells, and compute the digest of the request."""
     written = read(body)
     return written, expansion.cells(written, datasets_dir), digest(body)
 
 
-def _plan(parts: AppParts, written: WrittenSweep, cells: list[Cell]) -> Response:
+def _plan(parts: AppParts, written: WrittenSweep, cells: list[CellSpec]) -> Response:
     with parts.db.snapshot() as session:
         expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
         return Response(schemas.PLAN.dump_json(planning.plan(session, written, cells)), media_type=JSON)
 
 
-def _check(parts: AppParts, written: WrittenSweep, cells: list[Cell]) -> None:
+def _check(parts: AppParts, written: WrittenSweep, cells: list[CellSpec]) -> None:
     """Check a new sweep before its transaction, because nobody else can write to SQLite during the transaction."""
     with parts.db.snapshot() as session:
         expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)

@@ -12,7 +12,7 @@ from service.experiments.submission import New, experiment_row, store
 from service.idempotency import find_earlier_row
 from service.ids import new_id
 from service.queue import Notification
-from service.sweeps.expansion import Cell
+from service.sweeps.expansion import CellSpec
 from service.sweeps.reuse import EarlierRun, find_earlier_runs
 from service.sweeps.spec import WrittenSweep
 from service.sweeps.tables import Sweep, SweepCell
@@ -32,7 +32,7 @@ class Submitted(NamedTuple):
 class CellPlan(NamedTuple):
     """Plan of a cell: the seeds to run, and the earlier runs that count for the other seeds."""
 
-    cell: Cell
+    cell: CellSpec
     seeds: Sequence[int]
     reused: Sequence[EarlierRun]
 
@@ -40,7 +40,7 @@ class CellPlan(NamedTuple):
 def submit(
     session: Session,
     written: WrittenSweep,
-    cells: Sequence[Cell],
+    cells: Sequence[CellSpec],
     *,
     request_digest: str,
     idempotency_key: str | None,
@@ -65,7 +65,7 @@ def find_earlier_sweep(session: Session, request_digest: str, idempotency_key: s
     return find_earlier_row(session, Sweep, idempotency_key, request_digest, "sweep")
 
 
-def plans(session: Session, written: WrittenSweep, cells: Sequence[Cell]) -> list[CellPlan]:
+def plans(session: Session, written: WrittenSweep, cells: Sequence[CellSpec]) -> list[CellPlan]:
     """Plan the runs of each cell: seeds to run, and earlier runs to reuse."""
     seeds = cells[0].spec.seeds
     known = find_earlier_runs(session, {cell.fingerprint: cell.spec for cell in cells}, seeds) if written.reuse else {}

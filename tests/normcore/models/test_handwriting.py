@@ -54,7 +54,7 @@ def sigmoid(a: np.ndarray) -> Any:
     return 1 / (1 + np.exp(-a))
 
 
-class Cell:
+class ReferenceLSTM:
     """LSTM of LN Eq. 20-22 for one example; without norms if the module has none."""
 
     def __init__(self, module: Any) -> None:
@@ -84,7 +84,7 @@ def written(model: Handwriting, points: np.ndarray, characters: np.ndarray) -> n
         return layer.weight.detach().numpy() @ a + layer.bias.detach().numpy()
 
     above: Any = model.above
-    cells = [Cell(model.first), *(Cell(layer.cells[0]) for layer in above)]
+    cells = [ReferenceLSTM(model.first), *(ReferenceLSTM(layer.cells[0]) for layer in above)]
     position, window = np.zeros(SMALL.gaussians), np.zeros(FEW_KINDS)
     u = np.arange(1, len(characters) + 1)
     outputs = []

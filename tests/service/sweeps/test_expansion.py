@@ -6,12 +6,12 @@ import pytest
 
 from normcore.spec import TrainingSpec, resolve
 from service.errors import Invalid
-from service.sweeps.expansion import Cell, assignments, cells
+from service.sweeps.expansion import CellSpec, assignments, cells
 from service.sweeps.spec import read
 from tests.service.sweeps.sample_sweeps import LR, METHODS, SPEC, posted
 
 
-def expanded(body: Any) -> list[Cell]:
+def expanded(body: Any) -> list[CellSpec]:
     return cells(read(body), None)
 
 
