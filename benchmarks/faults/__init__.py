@@ -2,8 +2,8 @@
 
 ``scenario`` draws the plan. ``backends`` runs the service, with ``blackhole`` and ``disk`` below it. ``loads`` submits
 runs, ``injuries`` causes the faults, and ``watch`` observes as a client. ``reference`` trains the same runs without
-faults. ``observations`` defines the observed values, ``verdict`` judges them, and ``report`` prints the verdict.
-``storm`` does all this for one backend.
+faults. ``observations`` defines the observed values, ``assessment`` compares them with the right values, and
+``report`` prints the outcome. ``storm`` does all this for one backend.
 
 ``python -m benchmarks --only faults`` measures. ``python -m benchmarks.faults --help`` lists options for single faults.
 """
@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.faults import report, scenario
+from benchmarks.faults.assessment import assess
 from benchmarks.faults.reference import undisturbed
 from benchmarks.faults.scenario import Size
 from benchmarks.faults.storm import storm
-from benchmarks.faults.verdict import judge
 from benchmarks.number import Number
 
 SEED = 8
@@ -45,9 +45,9 @@ def run(
     numbers: list[Number] = []
     for name in backends or size.faults:
         seen = storm(name, size, references, scratch / name, seed=seed, break_lease=break_lease)
-        verdict = judge(seen)
-        numbers += report.numbers(name, verdict, len(seen.injuries), size.least)
-        print(report.kinds(name, verdict, [injury.kind for injury in seen.injuries], seen.outage) + "\n", flush=True)
-        for complaint in report.complaints(name, verdict):
+        assessment = assess(seen)
+        numbers += report.numbers(name, assessment, len(seen.injuries), size.least)
+        print(report.kinds(name, assessment, [injury.kind for injury in seen.injuries], seen.outage) + "\n", flush=True)
+        for complaint in report.complaints(name, assessment):
             print(f"faults: {complaint}", file=sys.stderr, flush=True)
     return numbers

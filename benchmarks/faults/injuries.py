@@ -15,11 +15,11 @@ import redis
 from sqlalchemy import make_url
 
 from benchmarks.faults.api import Api
+from benchmarks.faults.assessment import recovery
 from benchmarks.faults.backends import Backend, Servers, Trainee, kill
 from benchmarks.faults.loads import Loader
 from benchmarks.faults.observations import ENDED, Injury, Sample, has_trained
 from benchmarks.faults.scenario import Fault, Kind
-from benchmarks.faults.verdict import recovery
 from benchmarks.faults.watch import Watch
 
 VICTIM_SECONDS = 90.0  # for so long a fault waits until a run trains that it can hit

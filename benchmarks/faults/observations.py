@@ -1,4 +1,4 @@
-"""Observations of runs and faults, on which the verdict is based."""
+"""Observations of runs and faults, on which the assessment is based."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.faults.assessment import without_seconds
 from benchmarks.faults.observations import Undisturbed
 from benchmarks.faults.scenario import Load
-from benchmarks.faults.verdict import without_seconds
 from benchmarks.processes import ROOT
 
 

@@ -1,9 +1,9 @@
-"""Verdict as numbers with targets, as a table of recovery by kind of fault, and as complaints."""
+"""Assessment of a backend as numbers with targets, as a table of recovery by kind of fault, and as complaints."""
 
 from collections.abc import Sequence
 
+from benchmarks.faults.assessment import Assessment
 from benchmarks.faults.scenario import Kind
-from benchmarks.faults.verdict import Verdict
 from benchmarks.number import Number, Target, number, percentile
 
 NONE_AT_ALL = Target("ours", "at most", 0)
@@ -14,7 +14,7 @@ OUTAGES = (Kind.DISK, Kind.BLACK_HOLE, Kind.FROZEN)  # their recovery counts fro
 P50, P95 = percentile(50), percentile(95)
 
 
-def numbers(name: str, verdict: Verdict, faults: int, least: int) -> list[Number]:
+def numbers(name: str, assessment: Assessment, faults: int, least: int) -> list[Number]:
     """Rows of one backend for the table of all benchmarks.
 
     Args:
@@ -29,20 +29,20 @@ def numbers(name: str, verdict: Verdict, faults: int, least: int) -> list[Number
         return Number(f"faults, {name}: {what}", "", value, target=NONE_AT_ALL, is_promise=True)
 
     def seconds_after(*kinds: Kind) -> list[float]:
-        return [s for kind in kinds for s in verdict.recoveries.get(kind, []) if s is not None]
+        return [s for kind in kinds for s in assessment.recoveries.get(kind, []) if s is not None]
 
     return [
         Number(f"faults, {name}: inflicted", "", faults, target=Target("ours", "at least", least), is_promise=True),
-        count("runs accepted", verdict.accepted),
-        count("runs succeeded", verdict.succeeded),
-        count("runs cancelled", verdict.cancelled),
-        none_of("runs failed", len(verdict.failed)),
-        none_of("runs lost", len(verdict.lost)),
-        none_of("runs doubled", len({what.partition(":")[0] for what in verdict.doubled})),
-        none_of("rows missing or different", verdict.rows_wrong),
-        none_of("results different", len(verdict.results)),
-        none_of("cancelled, but ran on", len(verdict.ran_on)),
-        none_of("faults never overcome", sum(s is None for found in verdict.recoveries.values() for s in found)),
+        count("runs accepted", assessment.accepted),
+        count("runs succeeded", assessment.succeeded),
+        count("runs cancelled", assessment.cancelled),
+        none_of("runs failed", len(assessment.failed)),
+        none_of("runs lost", len(assessment.lost)),
+        none_of("runs doubled", len({what.partition(":")[0] for what in assessment.doubled})),
+        none_of("rows missing or different", assessment.rows_wrong),
+        none_of("results different", len(assessment.results)),
+        none_of("cancelled, but ran on", len(assessment.ran_on)),
+        none_of("faults never overcome", sum(s is None for found in assessment.recoveries.values() for s in found)),
         *_recovery(f"{name}: recovery of a killed worker or training", seconds_after(*KILLS), STORM_GOALS.get(name)),
         *_recovery(f"{name}: the same after 15 quiet seconds", seconds_after(Kind.QUIET), QUIET_GOALS[name]),
     ]
@@ -57,7 +57,7 @@ def _recovery(what: str, seconds: Sequence[float], goal: Target | None) -> list[
     ]
 
 
-def kinds(name: str, verdict: Verdict, injuries: Sequence[Kind], outage: str) -> str:
+def kinds(name: str, assessment: Assessment, injuries: Sequence[Kind], outage: str) -> str:
     """Markdown table with one row for each kind of fault: how often it happened, and the time to recovery.
 
     Args:
@@ -66,7 +66,7 @@ def kinds(name: str, verdict: Verdict, injuries: Sequence[Kind], outage: str) ->
     """
     lines = [f"| {name}: fault | times | runs hit | p50 | p95 | worst |", "|---|---|---|---|---|---|"]
     for kind in dict.fromkeys(sorted(injuries, key=list(Kind).index)):
-        found = verdict.recoveries.get(kind, [])
+        found = assessment.recoveries.get(kind, [])
         seconds = [s for s in found if s is not None]
         shown = [f"{value:.1f} s" for value in (P50(seconds), P95(seconds), max(seconds))] if seconds else ["–"] * 3
         if len(seconds) < len(found):
@@ -77,16 +77,16 @@ def kinds(name: str, verdict: Verdict, injuries: Sequence[Kind], outage: str) ->
     return "\n".join(lines)
 
 
-def complaints(name: str, verdict: Verdict) -> list[str]:
+def complaints(name: str, assessment: Assessment) -> list[str]:
     """One line for each broken promise."""
     return [
-        *(f"{name}: failed: {what}" for what in verdict.failed),
-        *(f"{name}: lost: {what}" for what in verdict.lost),
-        *(f"{name}: doubled: {what}" for what in verdict.doubled),
+        *(f"{name}: failed: {what}" for what in assessment.failed),
+        *(f"{name}: lost: {what}" for what in assessment.lost),
+        *(f"{name}: doubled: {what}" for what in assessment.doubled),
         *(
             f"{name}: rows: {run_id}: {rows.missing} missing, {rows.different} different, {rows.extra} too many"
-            for run_id, rows in verdict.wrong.items()
+            for run_id, rows in assessment.wrong.items()
         ),
-        *(f"{name}: result differs: {run_id}" for run_id in verdict.results),
-        *(f"{name}: cancelled, but ran on: {run_id}" for run_id in verdict.ran_on),
+        *(f"{name}: result differs: {run_id}" for run_id in assessment.results),
+        *(f"{name}: cancelled, but ran on: {run_id}" for run_id in assessment.ran_on),
     ]

@@ -12,8 +12,8 @@ import psutil
 import psycopg
 import pytest
 
+from benchmarks.faults.assessment import without_seconds
 from benchmarks.faults.observations import Undisturbed
-from benchmarks.faults.verdict import without_seconds
 from normcore.data.folders import datasets_dir
 from normcore.events import Finished, Measured, to_json
 from normcore.run import run as train

@@ -1,13 +1,13 @@
-"""The verdict on made-up values: correct runs pass, and each kind of fault is noticed."""
+"""The assessment on made-up values: correct runs pass, and each kind of fault is noticed."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from benchmarks.faults.assessment import Assessment, Wrong, assess, doubled, ran_on, recovery, wrong_rows
 from benchmarks.faults.observations import Injury, RunSeen, Sample, Seen, Undisturbed
 from benchmarks.faults.scenario import BRIEF, FULL, Kind, plan
-from benchmarks.faults.verdict import Verdict, Wrong, doubled, judge, ran_on, recovery, wrong_rows
 
 ROWS = {("valid.loss", step): 1.0 / step for step in (10, 20, 30, 40)}
 RESULT = {"value": 0.5, "step": 40, "outcome": "completed"}
@@ -49,12 +49,12 @@ GOOD = RunSeen(
 )
 
 
-def verdict(*runs: RunSeen, known: int | None = None) -> Verdict:
-    return judge(Seen("up", runs, [], [UNDISTURBED], known=len(runs) if known is None else known, outage="full"))
+def assessment(*runs: RunSeen, known: int | None = None) -> Assessment:
+    return assess(Seen("up", runs, [], [UNDISTURBED], known=len(runs) if known is None else known, outage="full"))
 
 
 def test_a_run_that_went_on_from_its_checkpoint_keeps_every_promise() -> None:
-    found = verdict(GOOD)
+    found = assessment(GOOD)
     assert (found.accepted, found.succeeded, found.cancelled) == (1, 1, 0)
     assert [found.failed, found.lost, found.doubled, found.results, found.ran_on] == [[], [], [], [], []]
     assert found.rows_wrong == 0
@@ -62,20 +62,20 @@ def test_a_run_that_went_on_from_its_checkpoint_keeps_every_promise() -> None:
 
 @pytest.mark.parametrize("state", ["queued", "running"])
 def test_a_run_that_never_ends_is_lost(state: str) -> None:
-    assert verdict(replace(GOOD, final=final(state))).lost == [f"run_1: {state}"]
+    assert assessment(replace(GOOD, final=final(state))).lost == [f"run_1: {state}"]
 
 
 def test_a_run_that_the_service_has_forgotten_is_lost() -> None:
-    assert verdict(replace(GOOD, final=None, later=None, rows={}, attempts={}), known=1).lost != []
+    assert assessment(replace(GOOD, final=None, later=None, rows={}, attempts={}), known=1).lost != []
 
 
 def test_a_failed_run_is_failed_and_not_lost() -> None:
-    found = verdict(replace(GOOD, final={**final("failed"), "error": "OSError"}))
+    found = assessment(replace(GOOD, final={**final("failed"), "error": "OSError"}))
     assert (found.failed, found.lost) == (["run_1: OSError"], [])
 
 
 def test_an_experiment_that_was_not_posted_counts_as_doubled() -> None:
-    assert verdict(GOOD, known=2).doubled == ["1 experiments that nobody posted"]
+    assert assessment(GOOD, known=2).doubled == ["1 experiments that nobody posted"]
 
 
 def test_a_missing_a_different_and_a_surplus_row_are_each_counted() -> None:
@@ -99,9 +99,9 @@ def test_a_cancelled_run_owes_the_rows_up_to_its_last_and_no_more() -> None:
 
 
 def test_a_result_counts_without_its_seconds() -> None:
-    assert verdict(GOOD).results == []
+    assert assessment(GOOD).results == []
     other = {**final(), "result": {**final()["result"], "value": 0.6}}
-    assert verdict(replace(GOOD, final=other, later=other)).results == ["run_1"]
+    assert assessment(replace(GOOD, final=other, later=other)).results == ["run_1"]
 
 
 def test_a_run_that_changes_after_its_end_is_doubled() -> None:
@@ -193,9 +193,9 @@ def test_a_run_that_another_worker_ended_during_the_outage_is_recovered_at_its_e
 def test_a_kill_that_met_a_run_which_had_ended_is_no_recovery() -> None:
     ended = replace(GOOD, samples=[GOOD.samples[1], sample(2.6, "succeeded", 1, 40)], final=final(attempt=1))
     seen = Seen("up", [ended], [injury()], [UNDISTURBED], known=1, outage="full")
-    assert judge(seen).recoveries == {Kind.WORKER: []}
+    assert assess(seen).recoveries == {Kind.WORKER: []}
     seen = replace(seen, runs=[GOOD])
-    assert judge(seen).recoveries == {Kind.WORKER: [3.5]}
+    assert assess(seen).recoveries == {Kind.WORKER: [3.5]}
 
 
 def test_the_plan_is_the_seeds_and_has_what_was_asked_for() -> None:

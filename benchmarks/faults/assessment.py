@@ -1,4 +1,4 @@
-"""Verdict on the promises of the service, computed from observations by pure functions."""
+"""Assessment of the promises of the service, computed from observations by pure functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Verdict on one backend. Lists have ids of runs, some with a reason."""
+class Assessment:
+    """Assessment of one backend. Lists have ids of runs, some with a reason."""
 
     accepted: int
     succeeded: int
@@ -47,12 +47,12 @@ class Verdict:
         return sum(wrong.total for wrong in self.wrong.values())
 
 
-def judge(seen: Seen) -> Verdict:
-    """Judge all observations of one backend."""
+def assess(seen: Seen) -> Assessment:
+    """Assess all observations of one backend."""
     states = [state_of(run) for run in seen.runs]
     wrong = {run.run_id: wrong_rows(run, seen.undisturbed[run.training]) for run in seen.runs}
     surplus = seen.known - len(seen.runs)
-    return Verdict(
+    return Assessment(
         accepted=len(seen.runs),
         succeeded=states.count("succeeded"),
         cancelled=states.count("cancelled"),
