@@ -53,7 +53,7 @@ MODULES = (
     "normcore/spec/test_registry.py",
     "normcore/spec/test_resolve.py",
     "normcore/spec/test_tasks.py",
-    "normcore/spec/test_trial.py",
+    "normcore/spec/test_advice_check.py",
     "normcore/tasks/test_attentive_reader.py",
     "normcore/tasks/test_image_classification.py",
     "normcore/tasks/test_items.py",

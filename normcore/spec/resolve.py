@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from normcore.spec.advice_check import check_advice, without_fields
 from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.errors import InvalidSpec, SpecError, first_errors
@@ -26,7 +27,6 @@ from normcore.spec.task import DEFAULT_PROFILE, Need, Profile, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from normcore.spec.training import LinearDecay, Training
-from normcore.spec.trial import after_trial, without_fields
 from normcore.spec.unknown_fields import USUAL_TASK, no_object, unknown_field, where_its_name_is, where_the_task_is
 from normcore.spec.wrong_values import missing, wrong_value
 
@@ -70,7 +70,7 @@ def _validate_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSp
         errors = [e for e in errors if e.type != "missing" or e.loc[:1] == ("task",)]
     shown = [e for e in errors if not _follows_from_another(e, errors)]
     rest = without_fields(written, filter(None, map(_place, found)))
-    raise InvalidSpec([after_trial(e, rest, lambda spec: _wrong_fields(task, spec), part_classes) for e in shown])
+    raise InvalidSpec([check_advice(e, rest, lambda spec: _wrong_fields(task, spec), part_classes) for e in shown])
 
 
 def _read_spec(task: type[Task], written: Mapping[str, Any]) -> ExperimentSpec:

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from normcore.spec import SpecError
+from normcore.spec.advice_check import nest
 from normcore.spec.blanks import BLANK
 from normcore.spec.messages import Advice
 from normcore.spec.spelling import CHOICES
-from normcore.spec.trial import nest
 from service.sweeps.spec import WrittenSweep
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")

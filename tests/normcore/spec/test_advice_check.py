@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from normcore.spec import InvalidSpec, SpecError, resolve
+from normcore.spec.advice_check import advised_fields, nest, put_over, without_fields
 from normcore.spec.cells import CELLS
 from normcore.spec.errors import MAX_ERRORS
 from normcore.spec.messages import Advice, after
 from normcore.spec.methods import METHODS
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.resolve import part_classes
-from normcore.spec.trial import advised_fields, nest, put_over, without_fields
 
 DIGITS: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "smoke"}}
 resolution = importlib.import_module("normcore.spec.resolve")
@@ -86,7 +86,7 @@ def test_accepted_line_stands_beside_the_mistakes_of_other_fields() -> None:
     assert told["seeds", 0].endswith("write 0, 1, 2, 3, 4")
 
 
-def record_trials(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def record_checks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Record the specs that are tried, and accept all of them."""
     tried: list[Any] = []
 
@@ -99,14 +99,14 @@ def record_trials(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.mark.parametrize("count", [1, 5, MAX_ERRORS, MAX_ERRORS + 50])
-def test_each_error_that_is_shown_costs_at_most_one_trial(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = record_trials(monkeypatch)
+def test_each_error_that_is_shown_costs_at_most_one_check(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = record_checks(monkeypatch)
     errors_of({**DIGITS, "seeds": [str(number) for number in range(count)]})
     assert len(tried) == min(count, MAX_ERRORS)
 
 
-def test_trial_does_not_repeat_the_fields_that_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = record_trials(monkeypatch)
+def test_check_does_not_repeat_the_fields_that_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = record_checks(monkeypatch)
     errors_of({**DIGITS, "lr": "0.1", "labels": {1.5: "x", "a": "b"}, **{f"x{number}": 0 for number in range(1000)}})
     assert {**DIGITS, "labels": {"a": "b"}, "training": {"optimizer": {"lr": 0.1}}} in tried
 

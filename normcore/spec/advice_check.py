@@ -1,4 +1,4 @@
-"""Trial of advice: the line that a message tells to write is put into the spec. If the spec refuses the line, the
+"""Check of advice: the line that a message tells to write is put into the spec. If the spec refuses the line, the
 message says what the field takes instead."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,13 +14,13 @@ LABELS = 'labels takes an object of names and texts, such as {"team": "vision"}'
 Fields = Mapping[str, Any]
 
 
-def after_trial(
+def check_advice(
     error: SpecError,
     written: Fields,
     refused: Callable[[Fields], Sequence[Path]],
     part_classes: Callable[[Fields], PartClasses],
 ) -> SpecError:
-    """Replace the line to write of an error if the line is refused itself, which takes one trial.
+    """Replace the line to write of an error if the line is refused itself. This checks the spec once more.
 
     Args:
         written: the spec without the fields that are wrong.
