@@ -27,7 +27,7 @@ from service.http.problems import translate_errors
 from service.http.routing import refuse_parameters
 from service.keys.guard import require_key
 from service.leaderboards import routes as leaderboards
-from service.leaderboards.submitted import routes as submitted_results
+from service.leaderboards.submitted_results import routes as submitted_results
 from service.pages import (
     boards,
     comparison_page,

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from normcore.spec.evolution import SPEC_VERSION
 from service.experiments.tables import Experiment
-from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.submitted_results.tables import SubmittedResult
 
 SpecTable = type[Experiment] | type[SubmittedResult]
 

@@ -12,8 +12,8 @@ from normcore.spec.evolution import SPEC_VERSION
 from service.experiments.submission import columns_of
 from service.experiments.tables import Experiment
 from service.leaderboards import entries
-from service.leaderboards.submitted import storing
-from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.submitted_results import storing
+from service.leaderboards.submitted_results.tables import SubmittedResult
 from service.leaderboards.tables import Entry
 from service.old_specs import select_outdated
 from service.sweeps.tables import SweepCell

@@ -102,7 +102,7 @@ MODULES = (
     "service/http/test_tables.py",
     "service/keys/test_browser.py",
     "service/keys/test_guard.py",
-    "service/leaderboards/submitted/test_routes.py",
+    "service/leaderboards/submitted_results/test_routes.py",
     "service/leaderboards/test_budgets.py",
     "service/leaderboards/test_columns.py",
     "service/leaderboards/test_entries.py",

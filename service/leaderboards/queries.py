@@ -39,8 +39,8 @@ from service.leaderboards.ranked_board import (
 )
 from service.leaderboards.ranking import RankBy
 from service.leaderboards.row import Row
-from service.leaderboards.submitted import queries as submitted
-from service.leaderboards.submitted.entries import submitted_entries
+from service.leaderboards.submitted_results import queries as submitted
+from service.leaderboards.submitted_results.entries import submitted_entries
 from service.leaderboards.verdicts import verdict
 
 READ = [field.name for field in fields(Row)]

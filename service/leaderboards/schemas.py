@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter
 from normcore.spec import names
 from service.leaderboards.entry import Estimate
 from service.leaderboards.ranking import RankBy, TimeBy
-from service.leaderboards.submitted.schemas import Provenance
+from service.leaderboards.submitted_results.schemas import Provenance
 from service.statistics.agreement import Verdict as Judgement
 from service.statistics.values import Interval
 

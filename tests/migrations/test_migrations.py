@@ -16,7 +16,7 @@ from service.db import Base, Database
 from service.experiments import tables as experiments
 from service.fleet import tables as fleet
 from service.keys import tables as keys  # noqa: F401
-from service.leaderboards.submitted import tables as submitted_results  # noqa: F401
+from service.leaderboards.submitted_results import tables as submitted_results  # noqa: F401
 from service.processes.migrate import migrate, newest_revision
 from tests.processes import until
 from tests.service.sample_runs import claimed, finished, submitted

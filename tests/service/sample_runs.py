@@ -18,9 +18,9 @@ from service.experiments.lifecycle import ClaimedRun, Lease
 from service.experiments.machines import Start
 from service.experiments.schemas import ExperimentOut
 from service.experiments.tables import Measurement, Run
-from service.leaderboards.submitted import storing
-from service.leaderboards.submitted.reading import read
-from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.submitted_results import storing
+from service.leaderboards.submitted_results.reading import read
+from service.leaderboards.submitted_results.tables import SubmittedResult
 
 LEASE_SECONDS = 60.0
 MAX_STEPS = TASKS["permuted_digits"].profiles["smoke"].training["max_steps"]

@@ -1,6 +1,6 @@
 """Lists, texts and mappings of sweeps and of submitted results have a bound, as those of specs have."""
 
-from service.leaderboards.submitted.schemas import Evidence
+from service.leaderboards.submitted_results.schemas import Evidence
 from service.sweeps.spec import WrittenSweep
 from tests.normcore.spec.test_bounds import unbounded
 

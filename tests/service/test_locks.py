@@ -18,8 +18,8 @@ from service.db import Database, epoch_now
 from service.experiments import lifecycle
 from service.experiments.machines import Start
 from service.experiments.tables import Experiment, Run
-from service.leaderboards.submitted import storing
-from service.leaderboards.submitted.reading import read
+from service.leaderboards.submitted_results import storing
+from service.leaderboards.submitted_results.reading import read
 from service.leaderboards.tables import Entry
 from service.processes.migrate import migrate
 from service.queue import Notification
@@ -27,7 +27,7 @@ from service.sweeps import adaptive, api, expansion, spec, submission
 from tests.processes import until
 from tests.service.experiments.lifecycle.test_cancelling import is_waited_for
 from tests.service.experiments.lifecycle.verbs import deferred, done
-from tests.service.leaderboards.submitted.test_routes import claim
+from tests.service.leaderboards.submitted_results.test_routes import claim
 from tests.service.sample_runs import QUIET, begun, claimed, finished, result_of, run_of, submitted, timing_of
 from tests.service.sweeps.sample_sweeps import posted, run_all, runs_of, stored
 

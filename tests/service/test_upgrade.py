@@ -5,7 +5,7 @@ from sqlalchemy import select, update
 from normcore.spec.evolution import SPEC_VERSION
 from service.db import Database
 from service.experiments.tables import Experiment
-from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.submitted_results.tables import SubmittedResult
 from service.old_specs import has_old_specs
 from service.processes.migrate import migrate
 from service.sweeps.tables import SweepCell

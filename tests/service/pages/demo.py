@@ -22,8 +22,8 @@ from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.machines import Start
 from service.experiments.schemas import ExperimentOut
-from service.leaderboards.submitted import storing
-from service.leaderboards.submitted.reading import read
+from service.leaderboards.submitted_results import storing
+from service.leaderboards.submitted_results.reading import read
 from tests.service.sample_runs import QUIET, claimed, recorded, timing_of
 
 ENVIRONMENT = {"host": "node-1", "cpu": "AMD EPYC 7763", "threads": 1, "torch": "2.9.0", "git": "d9e1ab4"}

@@ -4,7 +4,7 @@ from typing import Any
 
 from service.experiments.examples import CREATED, EXPERIMENT, FINGERPRINT
 from service.leaderboards.entry import Estimate
-from service.leaderboards.submitted.schemas import Provenance, ResultOut, SeedValue
+from service.leaderboards.submitted_results.schemas import Provenance, ResultOut, SeedValue
 
 RESULT_ID = "res_01KAJ3V1Z8Q4N7M2X5C6B9D0EH"
 VALUES = {0: 0.67, 1: 0.69, 2: 0.68}

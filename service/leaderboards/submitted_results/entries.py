@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from service.leaderboards.entry import RunResult, no_skill_of
 from service.leaderboards.schemas import Entry
-from service.leaderboards.submitted.queries import estimate_of, judge_result, value_of
-from service.leaderboards.submitted.schemas import Provenance
-from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.submitted_results.queries import estimate_of, judge_result, value_of
+from service.leaderboards.submitted_results.schemas import Provenance
+from service.leaderboards.submitted_results.tables import SubmittedResult
 
 
 def submitted_entries(

@@ -13,8 +13,8 @@ from normcore.spec.tasks import BENCHMARKS
 from service.errors import NotFound
 from service.experiments.queries import AFTER_HEX
 from service.leaderboards.entry import Estimate, RunResult, estimate, no_skill_of
-from service.leaderboards.submitted import schemas
-from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.submitted_results import schemas
+from service.leaderboards.submitted_results.tables import SubmittedResult
 from service.leaderboards.tables import Entry
 from service.statistics.agreement import Agreement, agreement
 from service.statistics.values import Limits, Value, value, worth

@@ -10,8 +10,8 @@ import pytest
 
 from normcore.spec.files import load_yaml
 from service.errors import Invalid
-from service.leaderboards.submitted import advice
-from service.leaderboards.submitted.reading import read
+from service.leaderboards.submitted_results import advice
+from service.leaderboards.submitted_results.reading import read
 
 SPEC = "task: {name: permuted_digits, profile: smoke}\nnorm: {method: layer_norm}"
 VALUES = "values: [{seed: 0, value: 0.9}]"

@@ -12,8 +12,8 @@ from normcore.spec.experiment import HASHED, ExperimentSpec
 from normcore.spec.messages import choose, message, nearest, suggestion
 from normcore.spec.tasks.char_lm import CharLM
 from service.errors import Invalid
-from service.leaderboards.submitted import advice
-from service.leaderboards.submitted.schemas import Evidence, Provenance, SeedValue
+from service.leaderboards.submitted_results import advice
+from service.leaderboards.submitted_results.schemas import Evidence, Provenance, SeedValue
 from service.urls import has_password
 
 OF_SPEC = (*HASHED, "spec_version")

@@ -12,8 +12,8 @@ from service.db import get_row, one_at_a_time, utc_now
 from service.experiments import submission
 from service.idempotency import find_earlier_row
 from service.ids import new_id
-from service.leaderboards.submitted.reading import Submitted
-from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.submitted_results.reading import Submitted
+from service.leaderboards.submitted_results.tables import SubmittedResult
 
 
 def store(

@@ -9,9 +9,9 @@ from starlette.testclient import TestClient
 
 from normcore.spec import resolve
 from service.db import Database
-from service.leaderboards.submitted import storing
-from service.leaderboards.submitted.reading import read
-from service.leaderboards.submitted.tables import SubmittedResult
+from service.leaderboards.submitted_results import storing
+from service.leaderboards.submitted_results.reading import read
+from service.leaderboards.submitted_results.tables import SubmittedResult
 from tests.processes import until
 from tests.service.http_calls import is_problem
 from tests.service.leaderboards.boards import board, ended, result

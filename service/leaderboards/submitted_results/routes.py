@@ -16,9 +16,9 @@ from service.http.dependencies import DatabaseDep
 from service.http.openapi import JSON, Document, Responses, answers, headers, reference, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, page
 from service.http.routing import Router, check_known
-from service.leaderboards.submitted import examples, queries, storing
-from service.leaderboards.submitted.reading import Submitted, read
-from service.leaderboards.submitted.schemas import ResultOut, State
+from service.leaderboards.submitted_results import examples, queries, storing
+from service.leaderboards.submitted_results.reading import Submitted, read
+from service.leaderboards.submitted_results.schemas import ResultOut, State
 
 router = Router(prefix="/v1/results", tags=["submitted results"])
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from normcore.spec.blanks import BLANK, show_blanks
 from normcore.spec.messages import LONGEST_LINE, is_unclear, line
-from service.leaderboards.submitted.schemas import Address, Provenance, Text
+from service.leaderboards.submitted_results.schemas import Address, Provenance, Text
 from service.urls import has_password, without_password
 
 VALUE_NAMES = ("value", "accuracy", "score", "result", "error_rate", "bits_per_char", "nats")
