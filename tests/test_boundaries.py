@@ -60,7 +60,7 @@ START = "import service.processes.local, service.processes.serve"
 WITHOUT_TORCH = [
     CLIENT,
     "import normcore.spec, normcore.events, normcore.data.registry, normcore.variables",
-    "from normcore.published import papers; assert papers()",
+    "from normcore.papers import papers; assert papers()",
     WORKER,
     START,
     "import service.processes.supervisor, service.processes.scheduler",

@@ -34,8 +34,8 @@ from benchmarks.reproductions.trainings import (
     to_the_best_of,
 )
 from benchmarks.reproductions.verdicts import NO_TEST, format_p, summarize
+from normcore.papers import find_published_results, papers
 from normcore.problem import own_problem
-from normcore.published import find_published_results, papers
 from normcore.spec import ExperimentSpec, TrainingSpec, resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
@@ -91,7 +91,7 @@ beside ours. The searches of RBN Fig. 6 and Table 5 are in `examples/sweeps`."""
 WITHOUT_SECTION = """\
 ## Tables and figures that no section's numbers compare with
 
-Their numbers are in `normcore/published/`. The tasks are there, and were not run at that size on that data; where a
+Their numbers are in `normcore/papers/`. The tasks are there, and were not run at that size on that data; where a
 section above stands in for one, it has data of its own. LN's figures 1 to 5 have no numbers in the text."""
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from normcore.figures.figure import PALETTE
-from normcore.published import Result, find_published_results
+from normcore.papers import Result, find_published_results
 from normcore.spec import ExperimentSpec, TrainingSpec, read_spec, resolve
 from normcore.spec.files import load_yaml
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from guide.reference.markdown import HTML, code, joined, options, prose, table
-from normcore.published import find_published_results
+from normcore.papers import find_published_results
 from normcore.spec import TASKS
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
+from normcore.papers import Result, find_published_results
 from normcore.problem import problem_of
-from normcore.published import Result, find_published_results
 from normcore.spec import resolve
 from normcore.spec.metric import Metric
 from normcore.spec.tasks.benchmark import Benchmark

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
+from normcore.papers import find_published_results, papers
 from normcore.problem import own_budget, own_problem, problem_of
-from normcore.published import find_published_results, papers
 from normcore.spec import TrainingSpec, read_spec, resolve
 from normcore.spec.tasks.benchmark import Benchmark
 

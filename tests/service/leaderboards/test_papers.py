@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from normcore.published import find_published_results
+from normcore.papers import find_published_results
 from service.db import Database
 from tests.service.leaderboards.boards import board, measured
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from normcore.published import Result, curves, find_published_results, papers
+from normcore.papers import Result, curves, find_published_results, papers
 
 ROOT = Path(__file__).parents[3]
 ALL = [result for paper in papers() for result in paper.results]
@@ -308,8 +308,8 @@ def test_task_that_no_paper_has_has_no_published_results() -> None:
 
 def test_every_papers_file_is_shipped_with_the_package() -> None:
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    folder = ROOT / "normcore" / "published"
-    shipped = {file for pattern in setuptools["package-data"]["normcore.published"] for file in folder.glob(pattern)}
+    folder = ROOT / "normcore" / "papers"
+    shipped = {file for pattern in setuptools["package-data"]["normcore.papers"] for file in folder.glob(pattern)}
     assert {file.name for file in shipped} == {"layer_normalization.yaml", "recurrent_batch_normalization.yaml"}
     assert len(papers()) == len(shipped)
     assert "normcore*" in setuptools["packages"]["find"]["include"]

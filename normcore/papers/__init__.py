@@ -9,8 +9,8 @@ To add a number, add a row. To add a paper, add a file.
 from functools import cache
 from importlib.resources import files
 
-from normcore.published.entries import Curve, Paper, Result
-from normcore.published.reading import InvalidPaper, read
+from normcore.papers.entries import Curve, Paper, Result
+from normcore.papers.reading import InvalidPaper, read
 
 __all__ = ["Curve", "InvalidPaper", "Paper", "Result", "curves", "find_published_results", "papers"]
 

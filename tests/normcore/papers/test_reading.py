@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from normcore.published.reading import InvalidPaper, read
+from normcore.papers.reading import InvalidPaper, read
 
 PAPER = """
 paper: {short_name: X, title: On X, authors: [A. Author], year: 2016, arxiv: "1601.00001", version: 2}

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from normcore.published.entries import Curve, Paper, Result
+from normcore.papers.entries import Curve, Paper, Result
 from normcore.spec.files import load_yaml
 from normcore.spec.messages import choose
 from normcore.spec.methods import METHODS
