@@ -15,7 +15,7 @@ compiled: dict[Any, Any] = {}
 
 
 class CompilesOnce:
-    """Is equal to each other dialect of its class, and hands all engines the same compiled statements."""
+    """Dialect that is equal to each other dialect of its class, and hands all engines the same compiled statements."""
 
     def __hash__(self) -> int:
         return hash(type(self))

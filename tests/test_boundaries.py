@@ -112,7 +112,7 @@ def test_client_and_command_line_import_no_server_and_no_science_packages(loaded
 
 
 def test_workers_import_no_web_framework_and_no_code_of_migrations(loaded: dict[str, set[str]]) -> None:
-    """They take almost a second of each start of a worker."""
+    """The imports would make each start of a worker almost a second longer."""
     assert not loaded[WORKER] & {"fastapi", "starlette", "uvicorn"}
     assert not loaded[WORKER] & {"alembic", "service.processes.run_migrations", "service.upgrade"}
 

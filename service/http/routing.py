@@ -102,7 +102,7 @@ def _check_query(scope: Scope, known: Mapping[str, bool]) -> None:
 
 
 def _unknown_parameter(name: str, known: Iterable[str]) -> SpecError:
-    choice = f"choose from {', '.join(known)}" if known else "there are none here"
+    choice = f"choose from {', '.join(known)}" if known else "this address takes no parameters"
     return SpecError((name,), f"unknown parameter; {suggestion(name, known)}{choice}", "unknown_parameter")
 
 

@@ -8,7 +8,7 @@ from service.pages.paths import NOTHING, put
 from service.pages.spec_fields import FIRST, cast
 from service.pages.spec_form import CELL, OPTIMIZER, Form, form_of
 
-NONE = "none"  # the control whose values name the fields that are none
+NONE = "none"  # the control whose values name the fields that are null
 SHOWN = "shown"  # the control that says which fields the form had
 RESET = "reset"  # the buttons that reset a field, or all of them
 ALL = "all"  # value of the button that resets all fields

@@ -53,8 +53,9 @@ def is_readable(raw: bytes) -> bool:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Describe the first field that is wrong, and what it should be. The value is left out, because a stranger chose
-    it.
+    """Describe the first field that is wrong, and what it should be.
+
+    The value is left out of the log, because anybody who reaches the broker can write any value.
     """
     first = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, first['loc'])) or 'message'}: {first['msg']}"

@@ -23,7 +23,7 @@ TABLE_1 = {
     "dataset_recentering": "not invariant",
     "single_case_rescaling": "invariant",
 }
-"""It centres and divides by a mean absolute value: what layer norm does not see, it does not see either."""
+"""Invariances of the method. It centres and divides by a mean absolute value, so it has those of layer norm."""
 
 
 @pytest.fixture(scope="module")

@@ -201,7 +201,7 @@ def test_the_queues_index_is_in_the_order_in_which_runs_are_claimed(empty: Datab
 
 
 def test_processes_that_migrate_at_the_same_time_all_succeed(empty: Database) -> None:
-    """They are forked after the imports, so that they begin together."""
+    """The processes are forked after the imports, so that they begin together."""
     command = [sys.executable, "-c", PROGRAM, empty.url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     assert done.stdout == "[0, 0, 0]\n", done.stderr

@@ -78,6 +78,6 @@ def test_the_table_has_every_equation_of_the_papers() -> None:
 
 @pytest.mark.parametrize("file", sorted(PACKAGE.rglob("*.py")), ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_every_equation_named_in_the_code_exists_in_the_papers(file: Path) -> None:
-    """This includes comments, and the sources that findings name."""
+    """The code includes comments, and the sources that findings name."""
     numbers = {(paper, n) for paper, places in EQUATIONS.items() for numbers in places for n in numbers}
     assert named_in(file.read_text()) <= numbers

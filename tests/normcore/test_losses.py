@@ -10,7 +10,7 @@ from normcore.losses import bernoulli_cross_entropy, kl_to_standard_normal
 
 
 def test_the_divergence_is_the_integral() -> None:
-    """It is summed over two latent numbers. The trapezoid rule is exact if densities vanish at both ends."""
+    """The loss is summed over two latent numbers. The trapezoid rule is exact if densities vanish at both ends."""
     mean, std = [0.7, -0.3], [0.5, 1.8]
     grid = np.linspace(-40, 40, 400_001)
     total = 0.0

@@ -98,7 +98,7 @@ print(*(Path(path).name for path in LOADED.list_changed_files()))
 
 
 def test_a_module_written_while_the_process_imports_counts_as_edited(site: Path) -> None:
-    """It may have been written between its import and the look at its file."""
+    """The module may have been written between its import and the look at its file."""
     command = [sys.executable, "-c", EDITED_MEANWHILE, str(site)]
     done = subprocess.run(command, env={"PYTHONPATH": str(site)}, capture_output=True, text=True, check=False)
     assert done.stdout == "helpers_of_mine.py\n", done.stderr

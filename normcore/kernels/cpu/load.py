@@ -23,7 +23,7 @@ _tried: dict[Variant, ctypes.CDLL | str] = {}  # the object, or why there is non
 
 
 class KernelsMissing(RuntimeError):
-    """There are no compiled kernels on this machine; the message says why."""
+    """Error: this machine has no compiled kernels; the message says why."""
 
 
 def instruction_set() -> str:

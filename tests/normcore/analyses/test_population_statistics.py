@@ -117,7 +117,7 @@ def test_features_whose_last_value_is_0_are_left_out_of_the_deviations() -> None
 
 
 def test_deviation_is_none_if_all_last_values_are_0() -> None:
-    """This is the case for mean-only batch norm, which has no variances."""
+    """All last values are 0 for mean-only batch norm, which has no variances."""
     torch.manual_seed(0)
     options = {"method": "weight_norm", "mean_only_batch_norm": True}
     mean_only = recurrent("rnn", 2, 3, norm=options).eval()

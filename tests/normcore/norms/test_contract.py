@@ -127,7 +127,7 @@ def test_loaded_network_gives_the_numbers_of_the_saved_one(method: str, cell: st
 
 @each_pair
 def test_a_sequence_in_chunks_equals_the_whole(method: str, cell: str) -> None:
-    """This holds for chunks of any lengths, also beyond the steps with known statistics."""
+    """The chunks may have any lengths, also beyond the steps with known statistics."""
     ours = ready_to_evaluate(network(method, cell), steps=4).double()
     x = sequence(11, torch.float64)
     whole, end = ours(x)
@@ -210,7 +210,7 @@ def test_steps_that_are_padding_everywhere_change_no_training(method: str, cell:
 
 @each_pair
 def test_steps_that_are_padding_everywhere_leave_no_statistics(method: str, cell: str) -> None:
-    """They change neither the population statistics nor those used beyond the longest sequence."""
+    """Steps of padding change neither the population statistics nor those used beyond the longest sequence."""
     lengths = torch.tensor([4, 1, 4, 3, 2])
     x = sequence(dtype=torch.float64)
     outputs = []

@@ -167,7 +167,7 @@ def test_small_example_beside_a_large_example_is_normalized() -> None:
 
 @pytest.mark.parametrize("method", OVER_BATCH)
 def test_population_statistics_of_large_values_are_kept(method: str) -> None:
-    """Their variance does not fit into float32. Saving and loading keeps it, too."""
+    """The variance of such values does not fit into float32. Saving and loading keeps it, too."""
     for norm, a in norms_and_inputs(method, normal(1e25)):
         exact, loaded = copy.deepcopy(norm).double(), copy.deepcopy(norm)
         for each in (norm, exact):

@@ -216,7 +216,7 @@ def test_constant_feature_leaves_the_other_features_normalized(value: float, dev
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("inputs", [3, 101, 2000])
 def test_products_of_equal_rows_that_cancel_are_taken_for_constant(inputs: int, dtype: torch.dtype) -> None:
-    """They are not bitwise equal with these odd sizes. The first ten features cancel to one part in a million."""
+    """Products are not bitwise equal with these odd sizes. The first ten features cancel to one part in a million."""
     torch.manual_seed(0)
     row, weight = torch.randn(inputs, dtype=dtype), torch.randn(101, inputs, dtype=dtype)
     away = 1 - 1e-6

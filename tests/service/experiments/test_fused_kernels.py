@@ -113,7 +113,7 @@ def test_an_accepted_spec_for_fused_kernels_waits_for_a_worker_that_has_them(cli
 def test_a_request_that_comes_second_is_not_refused_if_the_workers_have_left_meanwhile(
     client: TestClient, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has looked for an earlier experiment before the first request was stored."""
+    """The second request has looked for an earlier experiment before the first request was stored."""
     join(db, "wrk_0", True)
     key = {"Idempotency-Key": "once"}
     first = client.post("/v1/experiments", json=written(**FUSED), headers=key)

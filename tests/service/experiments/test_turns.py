@@ -337,7 +337,7 @@ def test_runs_of_one_sweep_with_other_memory_wait_for_the_workers_that_can_take_
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_that_is_larger_than_every_worker_is_overtaken_once(db: Database, workers: int) -> None:
-    """Its worker has left. Whoever takes it says that it is too large."""
+    """The worker that was large enough has left. A worker that takes the run says that the run is too large."""
     for number in range(workers):
         join(db, f"wrk_{number}", (number + 1) * GB)
     first = needing(db, 1 * GB, 1)
@@ -351,7 +351,7 @@ def test_a_run_that_is_larger_than_every_worker_is_overtaken_once(db: Database, 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_a_retried_run_that_is_larger_than_every_worker_does_not_overtake(db: Database, device: str) -> None:
-    """Its worker has left. The small worker takes such runs, and is far ahead in the turns."""
+    """The worker that was large enough has left. The small worker takes such runs, and is far ahead in the turns."""
     join(db, "wrk_small", 1 * GB, device)
     join(db, "wrk_large", 10 * GB, device)
     first = needing(db, 1 * GB, 12, device=device)

@@ -7,14 +7,14 @@ UNKNOWN: list[tuple[str, str, str]] = [
     ("/v1/experiments?taks=char_lm", "taks", "did you mean 'task'?"),
     ("/v1/experiments?task=char_lm&limt=2", "limt", "did you mean 'limit'?"),
     ("/v1/leaderboards/permuted_digits?profil=small", "profil", "did you mean 'profile'?"),
-    ("/v1/tasks?name=char_lm", "name", "there are none here"),
-    ("/v1/runs/run_1?x", "x", "there are none here"),
+    ("/v1/tasks?name=char_lm", "name", "this address takes no parameters"),
+    ("/v1/runs/run_1?x", "x", "this address takes no parameters"),
     ("/v1/runs/run_1/measurements?serie=a", "serie", "did you mean 'series'?"),
     ("/v1/runs/run_1/events?last-event-id=1-2", "last-event-id", "did you mean 'last_event_id'?"),
-    ("/healthz?deep=1", "deep", "there are none here"),
-    ("/metrics?name=a", "name", "there are none here"),
-    ("/openapi.json?x=1", "x", "there are none here"),
-    ("/docs?x=1", "x", "there are none here"),
+    ("/healthz?deep=1", "deep", "this address takes no parameters"),
+    ("/metrics?name=a", "name", "this address takes no parameters"),
+    ("/openapi.json?x=1", "x", "this address takes no parameters"),
+    ("/docs?x=1", "x", "this address takes no parameters"),
 ]
 
 

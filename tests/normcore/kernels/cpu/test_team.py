@@ -35,7 +35,7 @@ def test_the_same_call_gives_the_same_bits_in_one_thread_and_in_two(cell: str, m
 
 @default
 def test_only_sums_over_examples_differ_with_the_number_of_threads(cell: str, method: str) -> None:
-    """These sums over the examples are the gradients of biases and gains, where threads divide the examples."""
+    """Sums over the examples are the gradients of biases and gains, where threads divide the examples."""
     built = cell_of(cell, method, {}, inputs=3, hidden=200).float()
     x, start = drawn(built, steps=20, batch=33)
     of_threads = []

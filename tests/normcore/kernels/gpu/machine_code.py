@@ -36,13 +36,13 @@ STEPWISE: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
 """With the kernels of a sequence below, each kind of kernel has every cell and every method, and each cell has every
 method. A method's statements for a cell are the same in both kinds."""
 FULLEST: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [(64, 64, ("lstm", "recurrent_batch_norm", {}))]
-"""It needs the most shared memory of all in float32."""
+"""Case that needs the most shared memory of all in float32."""
 FULLEST_IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     (20, 128, ("lstm", "layer_norm", {})),
     (20, 256, ("rnn", "layer_norm", {})),
     (32, 64, ("lstm", "recurrent_batch_norm", {"sites": ["recurrent"]})),
 ]
-"""They need the most shared memory of all in bfloat16; batch norm needs the most registers."""
+"""Cases that need the most shared memory of all in bfloat16; batch norm needs the most registers."""
 IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     (20, 128, ("lstm", "none", {})),
     (20, 128, ("gru", "layer_norm", {})),
