@@ -1,15 +1,17 @@
-"""Errors that the client raises, as one tree. Each message is for people.
+"""Errors that the client raises. Each message is for people.
 
-NormbenchError        any of these, or the server that answers is not normbench
-├── Unreachable       no service answers at the address
-├── Refused           the service said no: ``status``, and ``errors`` by field
-│   ├── Unauthorized  401   no key, or a key that the service does not know
-│   ├── NotFound      404   no such thing
-│   ├── Conflict      409   the thing is in a state that forbids this
-│   ├── Invalid       422   the request is wrong; ``errors`` says where
-│   └── Unavailable   502, 503, 504   something that the service needs is away; try the same request later
-├── StillRunning      ``wait`` gave up; the runs go on
-└── Missing           a package that was not installed; the message says how to get it
+The tree shows which class is below which, with the HTTP status of the service's answer:
+
+    NormbenchError        any of these, or the server that answers is not normbench
+    ├── Unreachable       no service answers at the address
+    ├── Refused           the service said no: ``status``, and ``errors`` by field
+    │   ├── Unauthorized  401   no key, or a key that the service does not know
+    │   ├── NotFound      404   no such thing
+    │   ├── Conflict      409   the thing is in a state that forbids this
+    │   ├── Invalid       422   the request is wrong; ``errors`` says where
+    │   └── Unavailable   502, 503, 504   something that the service needs is away; try the same request later
+    ├── StillRunning      ``wait`` gave up; the runs go on
+    └── Missing           a package that was not installed; the message says how to get it
 """
 
 from collections.abc import Sequence

@@ -1,18 +1,20 @@
-"""Why the service refuses a request: one class for each HTTP status.
+"""Refusals of requests: one class for each HTTP status.
 
-ServiceError
-├── BadRequest        400   the request cannot be read
-├── Unauthorized      401   there is no key, or an unknown key
-├── Forbidden         403   a browser sent this for another site's page
-├── NotFound          404   there is no such thing
-├── NotAllowed        405   the address does not take this method
-├── Conflict          409   the thing is in a state that forbids this
-├── TooLarge          413   the body is larger than any spec
-├── BadRange          416   the file ends before the range that was asked for
-├── Misdirected       421   the request is for a host that the service does not serve
-├── Invalid           422   the request is readable and wrong; ``errors`` says where
-├── Defect            500   the service's own fault
-└── Unavailable       503   something the service needs is away
+All classes are below ``ServiceError``:
+
+    ServiceError
+    ├── BadRequest        400   the request cannot be read
+    ├── Unauthorized      401   there is no key, or an unknown key
+    ├── Forbidden         403   a browser sent this for another site's page
+    ├── NotFound          404   there is no such thing
+    ├── NotAllowed        405   the address does not take this method
+    ├── Conflict          409   the thing is in a state that forbids this
+    ├── TooLarge          413   the body is larger than any spec
+    ├── BadRange          416   the file ends before the range that was asked for
+    ├── Misdirected       421   the request is for a host that the service does not serve
+    ├── Invalid           422   the request is readable and wrong; ``errors`` says where
+    ├── Defect            500   the service's own fault
+    └── Unavailable       503   something the service needs is away
 """
 
 from collections.abc import Mapping, Sequence

@@ -179,7 +179,8 @@ def chi(weight: Tensor, x: Tensor, method: Method) -> Tensor:
 def layer_norm_weight_fisher(theta: Tensor, x: Tensor, covariance: Tensor) -> Tensor:
     """Weight part of the Fisher matrix under LN, where every output depends on every row of W.
 
-    F_ij = E[sum_kl Cov[y_k, y_l | x] d_ki d_lj x x'] with d_ki = g_k (1[k = i] - 1/H - a^_k a^_i / H) / sigma, where
+        F_ij = E[sum_kl Cov[y_k, y_l | x] d_ki d_lj x x'] with d_ki = g_k (1[k = i] - 1/H - a^_k a^_i / H) / sigma
+
     a^ is the normalized a. Shapes are (H, F + 2), (N, F), (N, H, H) -> (H, F, H, F).
     """
     size = x.shape[1]

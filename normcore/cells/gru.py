@@ -12,8 +12,11 @@ from normcore.spec.cells import gru as spec
 
 
 class GRU(RecurrentCell):
-    """GRU: h' = σ(z) h + (1 - σ(z)) n, with r, z = norm_h(W_h h) + norm_x(W_x x) + b and
-    n = tanh(norm_x(W x) + b + σ(r) norm_h(U h)).
+    """Gated recurrent unit:
+
+        h' = σ(z) h + (1 - σ(z)) n
+        r, z = norm_h(W_h h) + norm_x(W_x x) + b
+        n = tanh(norm_x(W x) + b + σ(r) norm_h(U h))
 
     These are LN Eq. 26-28 (Ba et al. 2016, arXiv:1607.06450v1); the baseline without norms is LN Eq. 23-25. The gates
     r and z are normalized together, the candidate n by itself. With the bias inside, as in the authors' code, the

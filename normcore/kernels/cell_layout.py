@@ -122,9 +122,12 @@ class CellLayout:
 
     @classmethod
     def of_pass(cls, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> "CellLayout | None":
-        """Find the layout of a cell in a pass over x (T, B, F). None if no fused kernel computes the pass: no steps,
-        gradients through population statistics, population statistics that float32 cannot hold, only some norms with
-        the minibatch's statistics, or shapes that do not fit (the reference raises a clearer error).
+        """Find the layout of a cell in a pass over x (T, B, F). None if no fused kernel computes the pass:
+
+        - there are no steps;
+        - gradients flow through population statistics, or float32 cannot hold these statistics;
+        - only some norms use the minibatch's statistics;
+        - shapes do not fit; the reference raises a clearer error.
 
         Raises:
             ValueError: there is only one example, and the norms use the minibatch's statistics.

@@ -55,9 +55,12 @@ def energy(captions: Tensor, images: Tensor) -> Tensor:
 
 
 def contrastive_loss(captions: Tensor, images: Tensor) -> Tensor:
-    """Sum max(0, MARGIN + E(s, i) - E(s', i)) and max(0, MARGIN + E(s, i) - E(s, i')) over all pairs of a caption s and
-    its image i, where s' and i' are the other captions and images of the minibatch (Vendrov et al., Eq. 3; LN section
-    6.1)."""
+    """Contrastive loss of a minibatch (Vendrov et al., Eq. 3; LN section 6.1):
+
+        sum_s,i (sum_s' max(0, MARGIN + E(s, i) - E(s', i)) + sum_i' max(0, MARGIN + E(s, i) - E(s, i')))
+
+    s and i are a caption and its image. s' and i' are the other captions and images of the minibatch.
+    """
     e = energy(captions, images)
     own = e.diagonal()
     others = ~torch.eye(len(e), dtype=torch.bool, device=e.device)

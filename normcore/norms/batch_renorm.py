@@ -24,9 +24,14 @@ class BatchRenorm(Normalization):
 
 
 class BatchRenormLayer(BatchStatistics):
-    """Batch renormalization of a layer: weight ((a - mean) / std r + d) + bias, with r = clip(std / running_std),
-    d = clip((mean - running_mean) / running_std) and std = sqrt(var + eps) (Ioffe, Algorithm 1). No gradient flows
-    through r and d.
+    """Batch renormalization of a layer (Ioffe, Algorithm 1):
+
+        y = weight ((a - mean) / std r + d) + bias
+        r = clip(std / running_std)
+        d = clip((mean - running_mean) / running_std)
+        std = sqrt(var + eps)
+
+    No gradient flows through r and d.
 
     The running averages are of standard deviations, not of variances: ``running_var`` is the square of the average
     standard deviation, which contains eps. After a pass for the population it is the average of the squares. The first

@@ -1,7 +1,7 @@
 """Order in which queued runs are claimed: by priority, and within one priority experiments take turns.
 
 The queue is worked off in rounds, and each experiment has one run in each round. ``turn`` counts half rounds. The first
-run of a new experiment is placed half a round after the run that is next at that moment, so it waits for at most one
+run of a new experiment is placed half a round after the run that is next at that moment. So it waits for at most one
 run of every other experiment. Newcomers are never placed before the run that is next, so no run waits for ever. The
 experiments of a sweep take one turn together, so that no experiment waits behind a whole sweep.
 

@@ -5,10 +5,10 @@ How to add a page:
 1. Write a module ``service/pages/<page>.py`` with ``router = PageRouter()`` (``service.pages.routing``), and add it to
    ``PAGES`` of ``service/app.py``. Declare query parameters as in the API; an unknown parameter is answered by a page
    with status 422.
-2. A route reads values from a room of the service (the dataclasses of its ``schemas``), turns them into texts by pure
-   functions of the module, and ends with ``rendering.page(request, "<page>.html", ...)``. If the version of the data is
-   known before the work is done, ``rendering.answer_from_cache(request, parts, version, make)`` can answer 304 without
-   the work.
+2. A route reads values from a package of the service: the dataclasses of its ``schemas``. Pure functions of the page's
+   module turn them into texts. The route ends with ``rendering.page(request, "<page>.html", ...)``. If the version of
+   the data is known before the work is done, ``rendering.answer_from_cache(request, parts, version, make)`` can answer
+   304 without the work.
 3. A template ``templates/<folder>/<page>.html`` extends ``base.html``, sets ``title``, ``here`` (the part of the
    navigation) and ``crumbs``, and fills the block ``main``. ``templates/parts/*.html`` have the macros that all pages
    share: chips, method names with their symbols, empty states, controls, the last card with curl and downloads.

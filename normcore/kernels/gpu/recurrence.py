@@ -32,8 +32,14 @@ class Recurrence(torch.autograd.Function):
         cell_gain: Tensor | None,
         cell_shift: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Run the forward pass from the input's term (T, B, G H), the first state (B, H), W_h (G H, H), gain and
-        shift (G H) of the summed inputs, and gain and shift (H) of the cell c.
+        """Run the forward pass.
+
+        Args:
+            term: the input's term (T, B, G H).
+            h0, c0: the first state (B, H).
+            weight: W_h (G H, H).
+            gain, shift: gain and shift (G H) of the summed inputs.
+            cell_gain, cell_shift: gain and shift (H) of the cell c.
         """
         (count, batch, _), hidden = term.shape, h0.shape[1]
         keeps = plan.keeps and any(ctx.needs_input_grad)

@@ -114,18 +114,18 @@ def test_models_with_any_batch_norm_have_both_scores(method: dict[str, Any]) -> 
 
 
 def test_default_lengths_are_those_of_the_figure() -> None:
-    """Measured once, in bits per character: an LSTM of 128 units with recurrent batch norm, after 700 updates on 99
-    steps of the Penn Treebank, and after 1000 on 49 steps of Python's documentation, of whose 20,000 characters of test
-    text 200, 66, 40 and 20 segments are made.
+    """Measured once, in bits per character, with an LSTM of 128 units and recurrent batch norm. It was trained for 700
+    updates on 99 steps of the Penn Treebank, and for 1000 on 49 steps of Python's documentation. The 20,000 characters
+    of test text of the documentation make 200, 66, 40 and 20 segments.
 
-    ======  ==============  =========  ===============  ==========  =======================
-    length  PTB population  PTB batch  docs population  docs batch  RBN's population, batch
-    ======  ==============  =========  ===============  ==========  =======================
-    100              1.969      2.013            1.741       1.839             1.398, 1.420
-    300              1.944      1.987            1.716       1.828             1.348, 1.372
-    500              1.938      1.981            1.715       1.865             1.338, 1.361
-    1000             1.935      1.982            1.711       1.974             1.333, 1.362
-    ======  ==============  =========  ===============  ==========  =======================
+        ======  ==============  =========  ===============  ==========  =======================
+        length  PTB population  PTB batch  docs population  docs batch  RBN's population, batch
+        ======  ==============  =========  ===============  ==========  =======================
+        100              1.969      2.013            1.741       1.839             1.398, 1.420
+        300              1.944      1.987            1.716       1.828             1.348, 1.372
+        500              1.938      1.981            1.715       1.865             1.338, 1.361
+        1000             1.935      1.982            1.711       1.974             1.333, 1.362
+        ======  ==============  =========  ===============  ==========  =======================
     """
     assert LengthGeneralization(run="run_01KAJ3V6BCDEFGHJKMNPQRSTVW").lengths == LENGTHS == (100, 300, 500, 1000)
 
