@@ -136,6 +136,107 @@ class Plan(TypedDict):
     worker_memory_bytes: int | None
 
 
+class Problem(TypedDict):
+    """Problem that the entries of a board share: the task's own options.
+
+    ``note`` says why results do not compare with published results; None if they do.
+    """
+
+    id: str
+    title: str
+    options: dict[str, Any]
+    note: str | None
+
+
+class Provenance(TypedDict):
+    """Origin of a submitted result: the address of a page about it, and its code and hardware."""
+
+    source: str
+    code: NotRequired[str | None]
+    hardware: NotRequired[str | None]
+    note: NotRequired[str | None]
+
+
+class Estimate(TypedDict):
+    """Mean of ``n`` values, with its 95% confidence interval, standard deviation and interquartile mean."""
+
+    mean: float
+    ci95: NotRequired[list[float] | None]
+    std: NotRequired[float | None]
+    iqm: NotRequired[float | None]
+    n: NotRequired[int | None]
+
+
+class TimeToTarget(TypedDict):
+    """Time to a board's target: the median, and the mean of the times cut at ``tau``. ``reached`` counts the seeds."""
+
+    median: float | None
+    reached: int
+    ci95: list[float | None] | None
+    restricted_mean: float | None
+    tau: float | None
+
+
+class Speedup(TypedDict):
+    """Time of the baseline to the target, divided by the entry's time. ``ci95`` is of the ratio that ranks."""
+
+    baseline: str
+    steps: float | None
+    seconds: float | None
+    ci95: list[float] | None
+    bound: Literal["at least", "at most"] | None
+
+
+class Entry(TypedDict):
+    """Entry of a board: the results of a spec on this service, of a paper, or of a submitted result.
+
+    ``score`` ranks: the mean over all seeds, in which a diverged seed has the value of a model that ignores its input.
+    Entries of papers lack most of the values, and so their fields are None or 0.
+    """
+
+    rank: NotRequired[int | None]
+    rank_ci: NotRequired[list[int] | None]
+    tie_group: NotRequired[int | None]
+    method: str | None
+    name: NotRequired[str]
+    source: Literal["measured", "published", "submitted"]
+    split: NotRequired[Literal["test", "valid"]]
+    fingerprint: NotRequired[str | None]
+    result_id: NotRequired[str | None]
+    state: NotRequired[Literal["claimed", "confirmed", "disputed"] | None]
+    provenance: NotRequired[Provenance | None]
+    citation: NotRequired[str | None]
+    model: NotRequired[str | None]
+    origin: NotRequired[str | None]
+    note: NotRequired[str | None]
+    budget: NotRequired[int | None]
+    over_budget: NotRequired[bool]
+    changes: NotRequired[dict[str, Any]]
+    kernel: NotRequired[str | None]
+    hardware: NotRequired[str | None]
+    code: NotRequired[str | None]
+    n_runs: NotRequired[int]
+    n_older: NotRequired[int]
+    of_older_code: NotRequired[bool]
+    older_parts: NotRequired[list[str]]
+    n_seeds: NotRequired[int]
+    n_diverged: NotRequired[int]
+    diverged_ci95: NotRequired[list[float] | None]
+    score: float | None
+    value: Estimate | None
+    valid_value: NotRequired[float | None]
+    gap: NotRequired[bool]
+    values: NotRequired[dict[str, Estimate]]
+    too_few_seeds: NotRequired[bool]
+    conflicting_seeds: NotRequired[list[int]]
+    contended: NotRequired[int]
+    best_of: NotRequired[int]
+    steps_to_target: NotRequired[TimeToTarget | None]
+    seconds_to_target: NotRequired[TimeToTarget | None]
+    speedup: NotRequired[Speedup | None]
+    experiments: NotRequired[list[str]]
+
+
 class SweepProgress(TypedDict):
     """Progress of a sweep: ``done`` of ``total`` runs have ended. ``eta_seconds`` is None until their pace is known."""
 
@@ -153,7 +254,7 @@ class SweepCell(TypedDict):
     state: State
     seeds: list[int]
     reused_runs: int
-    entry: dict[str, Any] | None
+    entry: Entry | None
 
 
 class SweptTask(TypedDict):
@@ -320,8 +421,8 @@ class Leaderboard(TypedDict):
 
     task: str
     profile: str
-    problem: dict[str, Any]
-    problems: list[dict[str, Any]]
+    problem: Problem
+    problems: list[Problem]
     metric: str
     unit: str
     direction: Literal["maximize", "minimize"]
@@ -331,7 +432,7 @@ class Leaderboard(TypedDict):
     rank_by: RankBy
     baseline: str
     as_of: str | None
-    entries: list[dict[str, Any]]
+    entries: list[Entry]
     set_aside: NotRequired[SetAside | None]
     verdict: NotRequired[Verdict | None]
 
@@ -362,15 +463,6 @@ class Overall(TypedDict):
 ResultState = Literal["claimed", "confirmed", "disputed", "withdrawn"]
 
 
-class Provenance(TypedDict):
-    """Origin of a submitted result: the address of a page about it, and its code and hardware."""
-
-    source: str
-    code: NotRequired[str | None]
-    hardware: NotRequired[str | None]
-    note: NotRequired[str | None]
-
-
 class SubmittedResult(TypedDict):
     """Result that was measured elsewhere. ``difference`` compares it with the fresh seeds that this service trained."""
 
@@ -383,7 +475,7 @@ class SubmittedResult(TypedDict):
     metric: str
     spec: Spec
     values: list[dict[str, Any]]
-    value: dict[str, Any]
+    value: Estimate
     fresh_seeds: list[int]
     difference: dict[str, Any] | None
     provenance: Provenance
@@ -401,7 +493,7 @@ class Comparison(TypedDict):
 
     task: str
     profile: str
-    problem: dict[str, Any]
+    problem: Problem
     baseline: str
     series: str
     unit: str

@@ -52,7 +52,7 @@ def best_entries(
             f" of its board (`normbench tasks` lists the tasks):\n  {command} --task TASK"
         )
     board = client.leaderboard(task, profile=profile, problem=problem, entries="best")
-    found = {e["method"]: e["fingerprint"] for e in board["entries"] if e["source"] == "measured"}
+    found = {e["method"]: e["fingerprint"] for e in board["entries"] if e["source"] == "measured" and e["fingerprint"]}
     if not found:
         raise Invalid(_no_entries(client, board, f"{command} --task {task}"))
     absent = [method for method in methods if method not in found]

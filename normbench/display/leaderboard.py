@@ -1,6 +1,6 @@
 """Leaderboard as a table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from normbench.answers import Leaderboard
@@ -47,7 +47,7 @@ def leaderboard(board: Leaderboard) -> Table:
             _seconds(entry),
             *([entry["kernel"]] if marked else []),
             _speedup(entry["speedup"], board["rank_by"]),
-            short.get(entry["fingerprint"]),
+            short.get(entry["fingerprint"] or ""),
         )
         for entry in board["entries"]
     ]
@@ -64,22 +64,23 @@ def _title(board: Leaderboard) -> str:
 
 def _note(board: Leaderboard) -> str | None:
     """Note on a board: its problem, the verdict, and how to read the ranks."""
+    entries: Sequence[Mapping[str, Any]] = board["entries"]
     found = board.get("verdict")
     verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
-    of_interval = explain_ranks(entry["rank_ci"] for entry in board["entries"] if _rank(entry))
+    of_interval = explain_ranks(entry["rank_ci"] for entry in entries if _rank(entry))
     of_ranks = of_interval and f"{of_interval} (95%, all rows together)."
     conflicts = [
         f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['name']} ({entry['fingerprint'][:8]})"
         " gave different numbers on one machine."
-        for entry in board["entries"]
+        for entry in entries
         if entry["conflicting_seeds"]
     ]
-    gaps = describe_gaps(board["entries"])
+    gaps = describe_gaps(entries)
     capped = [
         f"{entry['name']} ({entry['fingerprint'][:8]}) is ranked by {decimal(entry['score'])}, as no seed counts as"
         " worse than no skill."
-        for entry in board["entries"]
+        for entry in entries
         if entry["value"] and not entry["n_diverged"] and entry.get("score") not in (None, entry["value"]["mean"])
     ]
     aside = [_describe_set_aside(board), _older_code(board)]

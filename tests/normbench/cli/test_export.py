@@ -30,6 +30,7 @@ def test_a_board_goes_to_standard_output_or_to_a_file(api: str, db: Database, tm
     arguments = ("export", "board", "permuted_digits", "--profile", "smoke")
     [row] = rows_of(normbench(*arguments))
     [entry] = Client(api).leaderboard("permuted_digits", profile="smoke")["entries"]
+    assert entry["value"] is not None
     assert (row["method"], float(row["value.mean"])) == ("layer_norm", entry["value"]["mean"])
     assert normbench(*arguments, "--output", tmp_path / "board.csv") == ""
     assert rows_of((tmp_path / "board.csv").read_text()) == [row]
