@@ -1,9 +1,7 @@
 """Check of the language: ``python -m tools.words`` prints each fault as ``file:line: what to mend``.
 
 It checks the rules of docs/develop/words.md that a machine can check: the first word of a docstring, the length of
-sentences in docstrings, comments and documents, the names of modules, and the subjects of commits. ``words_left.txt``
-lists the files with older faults, and how many each has. The list only shrinks. A file with more faults than listed
-fails; so does a file with fewer, until ``--update`` has corrected the list.
+sentences in docstrings, comments and documents, the names of modules, and the subjects of commits. No file is exempt.
 """
 
 import ast
@@ -12,13 +10,11 @@ import re
 import subprocess
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-LEFT = Path(__file__).with_name("words_left.txt")
 MAX_WORDS = 30  # in a sentence
 SUBJECT_LENGTH = 72
 COMMITS = 20  # newest commits whose subjects are read
@@ -40,21 +36,12 @@ class Fault(NamedTuple):
     advice: str
 
 
-def main(arguments: list[str]) -> int:
-    """Print the faults that are not in ``words_left.txt``; return 1 if there are any, or if the list is too long."""
+def main() -> int:
+    """Print all faults; return 1 if there are any."""
     found = list(faults())
-    counts = Counter(fault.file for fault in found)
-    if arguments == ["--update"]:
-        LEFT.write_text("".join(f"{count} {file}\n" for file, count in sorted(counts.items())))
-        return 0
-    left = {file: int(count) for count, file in (line.split(" ", 1) for line in LEFT.read_text().splitlines())}
-    new = [fault for fault in found if counts[fault.file] > left.get(fault.file, 0)]
-    for fault in new:
+    for fault in found:
         print(f"{fault.file}:{fault.line}: {fault.advice}")
-    mended = sorted(file for file, count in left.items() if counts[file] < count)
-    for file in mended:
-        print(f"{file}: fewer faults than {LEFT.name} says; python -m tools.words --update")
-    return 1 if new or mended else 0
+    return 1 if found else 0
 
 
 def faults() -> Iterator[Fault]:
@@ -151,4 +138,4 @@ def _git(*arguments: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
