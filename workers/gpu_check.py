@@ -1,9 +1,9 @@
-"""Trials of the fused kernels on a worker's GPU before it claims its first run, once for each kind of device.
+"""Checks of the fused kernels on a worker's GPU before it claims its first run, once for each kind of device.
 
 Each pair of cell and method is tried in a process of its own, so a crash or a hang affects only this pair. Only
-verdicts are stored. A trial may break for lack of memory or a compiler, or because a kernel never ends. Then the cause
+verdicts are stored. A check may break for lack of memory or a compiler, or because a kernel never ends. Then the cause
 is logged, and the next worker that starts tries the pair again.
-The trial itself and its verdict are in ``normcore/kernels/gpu/``; this module adds the worker's processes.
+The check itself and its verdict are in ``normcore/kernels/gpu/``; this module adds the worker's processes.
 """
 
 import logging
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TRIAL_SECONDS = 900.0  # longest time of a trial, with the compilation of all its kernels
+CHECK_SECONDS = 900.0  # longest time of a check, with the compilation of all its kernels
 BEGUN = "begun"
-MAX_IN_A_ROW = 3  # broken trials: then the cause is not the kernel
+MAX_IN_A_ROW = 3  # broken checks: then the cause is not the kernel
 
 Pair = tuple[str, str]
-Trial = Callable[[Pair, str], "Verdict"]
+Check = Callable[[Pair, str], "Verdict"]
 
 
 class Known(NamedTuple):
-    """Results of the trials on a device: pairs of cell and method without a verdict, pairs with wrong numbers, and a
+    """Results of the checks on a device: pairs of cell and method without a verdict, pairs with wrong numbers, and a
     summary.
     """
 
@@ -37,13 +37,13 @@ class Known(NamedTuple):
     summary: str
 
 
-def try_all(device: str, trial: Trial | None = None, trial_seconds: float = TRIAL_SECONDS) -> str | None:
+def try_all(device: str, check: Check | None = None, check_seconds: float = CHECK_SECONDS) -> str | None:
     """Try every pair of cell and method that was not yet tried on this kind of device, and log the results.
 
     Args:
-        trial: function that tries a pair in a process of its own; by default the trial of
+        check: function that tries a pair in a process of its own; by default the check of
             ``normcore.kernels.gpu.check``.
-        trial_seconds: longest time of a trial; a longer one counts as hanging.
+        check_seconds: longest time of a check; a longer one counts as hanging.
 
     Returns:
         Reason why runs cannot ask for all fused kernels by name here; None if they can.
@@ -52,7 +52,7 @@ def try_all(device: str, trial: Trial | None = None, trial_seconds: float = TRIA
         before = _read_verdicts(device)
         if before.untried:
             log.info("trying fused kernels on this kind of device, the first time; it takes some minutes")
-            _try(before.untried, device, trial or _trial, trial_seconds)
+            _try(before.untried, device, check or _check, check_seconds)
         known = _read_verdicts(device)
     except (OSError, EOFError) as error:  # processes, files or memory ran out
         log.warning("fused kernels cannot be tried here: %s: %s", type(error).__name__, error)
@@ -62,21 +62,21 @@ def try_all(device: str, trial: Trial | None = None, trial_seconds: float = TRIA
     return f"wrong or untried on this device: {', '.join(failed)}" if failed else None
 
 
-def _try(pairs: list[Pair], device: str, trial: Trial, seconds: float) -> None:
+def _try(pairs: list[Pair], device: str, check: Check, seconds: float) -> None:
     broken = 0
     for number, pair in enumerate(pairs, 1):
-        why = _why_it_broke(pair, device, trial, seconds)
+        why = _why_it_broke(pair, device, check, seconds)
         broken = broken + 1 if why is not None else 0
         if why is not None:
-            log.warning("the trial of %s with %s broke, so it runs by the reference: %s", *pair, why)
+            log.warning("the check of %s with %s broke, so it runs by the reference: %s", *pair, why)
         if broken == MAX_IN_A_ROW and number < len(pairs):
-            log.warning("no more trials: %d in a row broke", broken)
+            log.warning("no more checks: %d in a row broke", broken)
             return
 
 
-def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str | None:
-    """Try a pair. Return the reason why the trial broke; None if it gave a verdict, which is stored."""
-    with run_in_process(_try_one, pair, device, trial) as task:
+def _why_it_broke(pair: Pair, device: str, check: Check, seconds: float) -> str | None:
+    """Try a pair. Return the reason why the check broke; None if it gave a verdict, which is stored."""
+    with run_in_process(_try_one, pair, device, check) as task:
         try:
             why: str | None = task.receive()
             if why == BEGUN:  # until then another worker may have tried the same
@@ -88,7 +88,7 @@ def _why_it_broke(pair: Pair, device: str, trial: Trial, seconds: float) -> str 
     return why
 
 
-def _try_one(worker: Connection, pair: Pair, device_name: str, trial: Trial) -> None:
+def _try_one(worker: Connection, pair: Pair, device_name: str, check: Check) -> None:
     """Try the fused kernels of one cell with one method. Runs in a separate process."""
     from normcore.environment import usable_device
     from normcore.kernels.gpu import verdicts
@@ -98,14 +98,14 @@ def _try_one(worker: Connection, pair: Pair, device_name: str, trial: Trial) -> 
         with verdicts.exclusive(device):
             worker.send(BEGUN)
             if pair not in verdicts.read(device):
-                verdicts.store(device, pair, trial(pair, device_name))
+                verdicts.store(device, pair, check(pair, device_name))
     except Exception as error:  # whatever torch, Triton, the compiler or the disk raise
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     worker.send(why)
 
 
 def _read_verdicts(device: str) -> Known:
-    """Read the results of the trials, in a process of its own.
+    """Read the results of the checks, in a process of its own.
 
     Raises:
         ChildProcessError: that process ended before it sent the results.
@@ -116,7 +116,7 @@ def _read_verdicts(device: str) -> Known:
 
 
 def _look(worker: Connection, device_name: str) -> None:
-    """Send the results of the trials to the worker, from a process of its own."""
+    """Send the results of the checks to the worker, from a process of its own."""
     from normcore.environment import usable_device
     from normcore.kernels.gpu import verdicts
 
@@ -127,7 +127,7 @@ def _look(worker: Connection, device_name: str) -> None:
     worker.send(Known(untried, wrong, verdicts.summary(device)))
 
 
-def _trial(pair: Pair, device_name: str) -> "Verdict":
+def _check(pair: Pair, device_name: str) -> "Verdict":
     from normcore.environment import usable_device
     from normcore.kernels.gpu import load_unroll
     from normcore.kernels.gpu.check import try_out

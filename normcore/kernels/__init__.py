@@ -37,13 +37,13 @@ def choose(
     """Choose the implementation of the loop over time that runs; return its name and the function.
 
     Fused kernels for the CPU are compiled here, if this machine has no compiled ones yet. ``auto`` takes a fused kernel
-    for a CUDA device only after a trial on a device of the same kind; ``normbench worker`` does the trials.
+    for a CUDA device only after a check on a device of the same kind; ``normbench worker`` does the checks.
 
     Args:
         kernel: ``reference``, ``fused``, or ``auto`` for the fastest implementation that is known to work.
 
     Raises:
-        KernelUnavailable: the kernel was asked for by name, and it does not exist, or a trial found it wrong.
+        KernelUnavailable: the kernel was asked for by name, and it does not exist, or a check found it wrong.
     """
     if kernel == "reference":
         return "reference", unroll
@@ -51,7 +51,7 @@ def choose(
         why_not_fused(cell, method) or _explain_missing_kernel(device, dtype) or _explain_edited_code(cell, method)
     )
     if missing is None and device.type == "cuda":
-        missing = _explain_failed_trial(device, cell, method, needs_trial=kernel == "auto")
+        missing = _explain_failed_check(device, cell, method, needs_check=kernel == "auto")
     if missing is None:
         try:
             return "fused", _load_fused_unroll(device, type(cell).__name__, dtype)
@@ -91,22 +91,22 @@ def _load_fused_unroll(device: torch.device, cell_name: str, dtype: torch.dtype)
     return cpu.unroll
 
 
-def _explain_failed_trial(
-    device: torch.device, cell: RecurrentModel, method: Method, *, needs_trial: bool
+def _explain_failed_check(
+    device: torch.device, cell: RecurrentModel, method: Method, *, needs_check: bool
 ) -> str | None:
-    """Return why the fused kernel must not run on a device, by the trials on devices of its kind. None if it may run.
+    """Return why the fused kernel must not run on a device, by the checks on devices of its kind. None if it may run.
 
     Args:
-        needs_trial: refuse also a kernel that was not tried, or was not faster than the reference.
+        needs_check: refuse also a kernel that was not tried, or was not faster than the reference.
     """
     verdict = verdicts.read(device).get((CELLS.tag_of(cell), METHODS.tag_of(method)))
     if verdict is not None and verdict.wrong is not None:
         return f"the fused kernel is wrong on this device: {verdict.wrong}"
-    if needs_trial and verdict is None:
+    if needs_check and verdict is None:
         what = f"{cell.label} with {method.method}"
         _warn_once(f"{what} runs by the reference: its kernel was not tried on this device; normbench worker tries it")
         return "the fused kernel was not tried on this kind of device"
-    if needs_trial and verdict is not None and not verdict.passed:
+    if needs_check and verdict is not None and not verdict.passed:
         return f"the fused kernel is {verdict} on this device"
     return None
 

@@ -1,4 +1,4 @@
-"""Trials of fused kernels on a worker's device, before it claims its first run. A failure of one trial costs no
+"""Checks of fused kernels on a worker's device, before it claims its first run. A failure of one check costs no
 other.
 """
 
@@ -20,8 +20,8 @@ from normcore.kernels.gpu.verdicts import Verdict
 from normcore.spec.kernels import FUSED_PAIRS
 from tests.fork_servers import own_fork_server
 from tests.processes import until
-from tests.workers import gpu_trials
-from tests.workers.gpu_trials import DEAD, HANGS, RAISES, WRONG
+from tests.workers import gpu_checks
+from tests.workers.gpu_checks import DEAD, HANGS, RAISES, WRONG
 from workers.gpu_check import try_all
 
 CPU = torch.device("cpu")
@@ -46,20 +46,20 @@ def cache(cache_of_all: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache_of_all
 
 
-def test_a_trial_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(
+def test_a_check_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
-    missing = try_all("cpu", gpu_trials.of_all_kinds, 5)
+    missing = try_all("cpu", gpu_checks.of_all_kinds, 5)
     broken = {DEAD, HANGS, RAISES}
     assert verdicts.read(CPU) == {
         pair: Verdict("y is off", None) if pair == WRONG else RIGHT for pair in FUSED_PAIRS if pair not in broken
     }
     assert caplog.messages == [
         FIRST_TIME,
-        "the trial of lstm with layer_norm broke, so it runs by the reference: its process ended with -11",
-        "the trial of gru with none broke, so it runs by the reference: it did not end within 5 s",
-        "the trial of rnn with none broke, so it runs by the reference: RuntimeError: CUDA out of memory",
+        "the check of lstm with layer_norm broke, so it runs by the reference: its process ended with -11",
+        "the check of gru with none broke, so it runs by the reference: it did not end within 5 s",
+        "the check of rnn with none broke, so it runs by the reference: RuntimeError: CUDA out of memory",
         "fused kernels on this device: 11 of 12 are right and faster than the reference;"
         " rnn with rms_norm is wrong: y is off",
     ]
@@ -67,45 +67,45 @@ def test_a_trial_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(
     assert missing == f"wrong or untried on this device: {failed}"
 
 
-def test_the_next_worker_repeats_only_trials_that_broke(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_next_worker_repeats_only_checks_that_broke(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     for pair in FUSED_PAIRS:
         if pair != DEAD:
             with verdicts.exclusive(CPU):
                 verdicts.store(CPU, pair, RIGHT)
-    assert try_all("cpu", gpu_trials.right, 60) is None
+    assert try_all("cpu", gpu_checks.right, 60) is None
     summary = "fused kernels on this device: 15 of 15 are right and faster than the reference"
     assert caplog.messages == [FIRST_TIME, summary]
     caplog.clear()
-    assert try_all("cpu", gpu_trials.never, 60) is None
+    assert try_all("cpu", gpu_checks.never, 60) is None
     assert caplog.messages == [summary]
 
 
-def test_trials_end_after_three_in_a_row_that_broke(caplog: pytest.LogCaptureFixture) -> None:
-    missing = try_all("cpu", gpu_trials.none_works, 60)
+def test_checks_end_after_three_in_a_row_that_broke(caplog: pytest.LogCaptureFixture) -> None:
+    missing = try_all("cpu", gpu_checks.none_works, 60)
     broke = "broke, so it runs by the reference: CalledProcessError: Command 'gcc' returned non-zero exit status 1."
     names = [f"{cell} with {method}" for cell, method in FUSED_PAIRS]
     assert caplog.messages == [
-        *(f"the trial of {name} {broke}" for name in names[:3]),
-        "no more trials: 3 in a row broke",
+        *(f"the check of {name} {broke}" for name in names[:3]),
+        "no more checks: 3 in a row broke",
     ]
     assert verdicts.read(CPU) == {}
     assert missing == f"wrong or untried on this device: {', '.join(names)}"
 
 
 def test_two_workers_try_each_pair_once_and_one_after_the_other(cache: Path) -> None:
-    """Each trial has a process of its own, so threads will do for the workers."""
+    """Each check has a process of its own, so threads will do for the workers."""
     with ThreadPoolExecutor() as pool:
-        workers = [pool.submit(try_all, "cpu", gpu_trials.counted, 60) for _ in range(2)]
+        workers = [pool.submit(try_all, "cpu", gpu_checks.counted, 60) for _ in range(2)]
         assert [worker.result() for worker in workers] == [None, None]
     assert sorted((cache / "calls").read_text().splitlines()) == sorted(map(" ".join, FUSED_PAIRS))
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["told to stop", "killed"])
-def test_a_trial_and_the_processes_that_it_started_end_with_their_worker(cache: Path, end: signal.Signals) -> None:
+def test_a_check_and_the_processes_that_it_started_end_with_their_worker(cache: Path, end: signal.Signals) -> None:
     program = (
         "from workers import fork_server; fork_server.start();"
-        " from tests.workers.gpu_trials import compiles_for_ever; from workers.gpu_check import try_all;"
+        " from tests.workers.gpu_checks import compiles_for_ever; from workers.gpu_check import try_all;"
         " try_all('cpu', compiles_for_ever, 60)"
     )
     command = [sys.executable, "-c", program]
@@ -125,6 +125,6 @@ def test_no_fused_kernel_runs_untried_if_verdicts_cannot_be_stored(
     """A file stands in the place of the folder. A folder without permissions would not do: root could read it."""
     caplog.set_level("INFO")
     (cache / "normbench").touch()
-    missing = try_all("cpu", gpu_trials.right, 60)
+    missing = try_all("cpu", gpu_checks.right, 60)
     assert "Not a directory" in caplog.messages[1]
     assert str(missing).startswith("wrong or untried on this device: lstm with none")

@@ -1,8 +1,8 @@
-"""The recurrence in Triton for CUDA devices, and the trials of it on each kind of device.
+"""The recurrence in Triton for CUDA devices, and the checks of it on each kind of device.
 
 ``device/`` has the code that runs on the device. ``steps.py`` launches one product and one kernel for each step;
 ``sequence.py`` launches one kernel for all steps, if W_h fits on the chip. ``unroll.py`` is the entry,
-``recurrence.py`` the function for autograd. ``check.py`` makes a trial, and ``verdicts.py`` keeps its verdict.
+``recurrence.py`` the function for autograd. ``check.py`` makes a check, and ``verdicts.py`` keeps its verdict.
 ``docs/develop/kernels-gpu.md`` gives the reasons for this design. This package and its verdicts do not need triton.
 """
 

@@ -34,7 +34,7 @@ TIMED = 7  # timed pairs: reference and kernel take turns
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of a trial: steps, examples and input features."""
+    """Sizes of a check: steps, examples and input features."""
 
     steps: int
     batch: int
@@ -56,7 +56,7 @@ PRECISIONS = (Precision("float32", 1e-5, 5.0, False), Precision("bfloat16", 2e-2
 EXACT = Sizes(steps=16, batch=32, inputs=32)
 TIMED_SIZES = Sizes(steps=100, batch=64, inputs=64)
 HIDDEN = (64, 100, 256)
-"""Units of the networks in a trial. With 64 units, W_h fits on the chip in each kind of trial; with 100 units in some,
+"""Units of the networks in a check. With 64 units, W_h fits on the chip in each kind of check; with 100 units in some,
 in a tile that W_h does not fill; with 256 units in few."""
 
 
@@ -80,18 +80,18 @@ def try_out(
     with torch.random.fork_rng(devices=[]):
         for units in hidden:
             for precision in PRECISIONS:
-                trial = _Trial(cell, method, device, units, precision)
-                wrong = trial.wrong(unroll, exact)
+                check = _Check(cell, method, device, units, precision)
+                wrong = check.wrong(unroll, exact)
                 if wrong is None:
-                    slowest = min(slowest, trial.speedup(unroll, timed))
-                    wrong = trial.wrong(unroll, exact)  # by graphs, which replay from the third call of a shape on
+                    slowest = min(slowest, check.speedup(unroll, timed))
+                    wrong = check.wrong(unroll, exact)  # by graphs, which replay from the third call of a shape on
                 if wrong is not None:
                     return Verdict(f"with {units} units in {precision.name}, {wrong}", None)
     return Verdict(None, slowest)
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class _Check:
     cell: str
     method: str
     device: torch.device

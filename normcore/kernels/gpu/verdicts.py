@@ -1,7 +1,7 @@
-"""Verdicts on fused kernels, from trials on the devices of this machine. They are stored in the user's cache directory.
+"""Verdicts on fused kernels, from checks on the devices of this machine. They are stored in the user's cache directory.
 
-A trial tests one cell with one method on one kind of device, with the present versions of torch, triton and the
-kernels' sources. ``check.py`` makes the trials.
+A check runs one cell with one method on one kind of device, with the present versions of torch, triton and the
+kernels' sources. ``check.py`` makes the checks.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ MARGIN = 1.1  # kernels must be faster by this factor: less may be noise
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Verdict of a trial.
+    """Verdict of a check.
 
     Attributes:
         wrong: which result of the kernels differs from the reference; None if all agree.
@@ -93,7 +93,7 @@ def store(device: torch.device, pair: Pair, verdict: Verdict) -> None:
     place = _place(device)
     named = {" ".join(of): found for of, found in sorted({**read(device), pair: verdict}.items())}
     unfinished = place.with_suffix(f".{os.getpid()}")
-    unfinished.write_bytes(STORED.dump_json(Stored(_describe_trial(device), named), indent=2))
+    unfinished.write_bytes(STORED.dump_json(Stored(_describe_check(device), named), indent=2))
     unfinished.replace(place)
 
 
@@ -117,11 +117,11 @@ def _pair(name: str) -> Pair:
 
 
 def _place(device: torch.device) -> Path:
-    digest = hashlib.sha256(json.dumps(_describe_trial(device)).encode()).hexdigest()[:16]
-    return platformdirs.user_cache_path("normbench") / "kernels" / f"trials-{digest}.json"
+    digest = hashlib.sha256(json.dumps(_describe_check(device)).encode()).hexdigest()[:16]
+    return platformdirs.user_cache_path("normbench") / "kernels" / f"checks-{digest}.json"
 
 
-def _describe_trial(device: torch.device) -> dict[str, str]:
+def _describe_check(device: torch.device) -> dict[str, str]:
     """Return what a verdict depends on: the device, the sources and the versions."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     try:

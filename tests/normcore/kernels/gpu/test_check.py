@@ -1,4 +1,4 @@
-"""A trial passes right kernels, which run in the interpreter here, and finds errors of wrong kernels."""
+"""A check passes right kernels, which run in the interpreter here, and finds errors of wrong kernels."""
 
 from typing import Any
 
@@ -118,7 +118,7 @@ def test_error_only_after_some_calls_is_found() -> None:
     assert str(verdict.wrong).startswith("with 20 units in float32, y has")
 
 
-def test_trial_leaves_the_random_generators_unchanged() -> None:
+def test_check_leaves_the_random_generators_unchanged() -> None:
     torch.manual_seed(7)
     expected = torch.rand(1)
     torch.manual_seed(7)

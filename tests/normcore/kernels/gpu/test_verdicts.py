@@ -1,4 +1,4 @@
-"""Verdicts of trials are saved on the machine, and decide which kernel ``auto`` uses."""
+"""Verdicts of checks are saved on the machine, and decide which kernel ``auto`` uses."""
 
 import json
 from pathlib import Path
@@ -76,7 +76,7 @@ UNREADABLE = [
 @pytest.mark.parametrize("content", UNREADABLE)
 def test_unreadable_file_counts_as_empty_and_is_replaced(cache: Path, content: str) -> None:
     kept(CPU, PAIR, Verdict(None, 1.5))
-    [file] = cache.rglob("trials-*.json")
+    [file] = cache.rglob("checks-*.json")
     file.write_text(content)
     assert verdicts.read(CPU) == {}
     kept(CPU, PAIR, Verdict(None, 2.0))
@@ -87,7 +87,7 @@ def test_verdict_holds_only_for_the_device_that_its_file_names(
     cache: Path, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept(cuda, PAIR, Verdict(None, 1.5))
-    [file] = cache.rglob("trials-*.json")
+    [file] = cache.rglob("checks-*.json")
     tried = json.loads(file.read_text())["tried"]
     assert (tried["device"], tried["torch"]) == ("NVIDIA H100", torch.__version__)
     assert verdicts.read(CPU) == {}

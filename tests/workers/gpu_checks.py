@@ -1,4 +1,4 @@
-"""Trials of kernels that end well, badly or never. Each trial's process imports this module, so it imports little."""
+"""Checks of kernels that end well, badly or never. Each check's process imports this module, so it imports little."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ DEAD, HANGS, RAISES, WRONG = ("lstm", "layer_norm"), ("gru", "none"), ("rnn", "n
 
 
 def of_all_kinds(pair: Pair, device: str) -> "Verdict":
-    """Trial of kernels that are right, except one that kills its process, one that never ends, one that raises, and a
+    """Check of kernels that are right, except one that kills its process, one that never ends, one that raises, and a
     wrong one.
     """
     if pair == DEAD:
@@ -44,7 +44,7 @@ def never(pair: Pair, device: str) -> "Verdict":
 
 
 def counted(pair: Pair, device: str) -> "Verdict":
-    """Trial that takes a while and writes a line."""
+    """Check that takes a while and writes a line."""
     with Path(os.environ["XDG_CACHE_HOME"], "calls").open("a") as calls:
         calls.write(f"{' '.join(pair)}\n")
     time.sleep(0.2)
