@@ -1,6 +1,7 @@
-"""Blocks of code in README and in the site of ``docs/``."""
+"""Documents of this repository, and the blocks of code and the commands in them."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -8,9 +9,17 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = (README, *sorted((ROOT / "docs").rglob("*.md")))
+DOCUMENTS = (
+    *PAGES,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "benchmarks").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+)
 RECIPES = ("method", "cell", "model", "task", "analysis")
 """Pages below docs/extend whose files are put into a copy of the tree."""
-BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```[^\n]*\n.*?^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r'```(\w+)(?: title="([^"]+)")?\n(.*)```', re.DOTALL)
 
 
 class Block(NamedTuple):
@@ -21,9 +30,35 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks(page: Path) -> Iterator[Block]:
-    """Blocks of a page that name a language."""
-    return (Block(*found) for found in BLOCK.findall(page.read_text(encoding="utf-8")))
+def name_of(document: Path) -> str:
+    return document.relative_to(ROOT).as_posix()
+
+
+def blocks(document: Path) -> Iterator[Block]:
+    """Blocks of a document."""
+    return blocks_of(document.read_text(encoding="utf-8"))
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """Blocks of a Markdown text. Each must name its language."""
+    for fence in FENCE.findall(text):
+        found = BLOCK.fullmatch(fence)
+        assert found, f"write the language behind ```, such as sh or text: {fence[:80]}"
+        yield Block(*(part or "" for part in found.groups()))
+
+
+def commands(text: str) -> Iterator[str]:
+    """Commands of a shell block. A command is a line, or several lines if a quotation goes over them."""
+    command = ""
+    for line in text.splitlines(keepends=True):
+        command += line
+        try:
+            shlex.split(command, comments=True)
+        except ValueError:  # no closing quotation
+            continue
+        yield command
+        command = ""
+    assert command == "", f"the quotation does not end: {command}"
 
 
 def recipes() -> Mapping[str, str]:

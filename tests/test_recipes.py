@@ -26,6 +26,7 @@ from tests.examples.installation import events, trainer
 from tests.warm_python import WarmPython
 
 PACKAGES = ("normbench", "normcore", "service", "workers", "migrations", "tests")
+DOCUMENTS = ("docs", "examples", "benchmarks", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 CONTRACT = "tests/normcore/norms/test_contract.py"
 OF_MODELS = "tests/normcore/models/test_contract.py"
 OF_ANALYSES = "tests/normcore/test_analyse.py"
@@ -81,6 +82,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = tmp_path_factory.mktemp("tree")
     for package in PACKAGES:
         copytree(ROOT / package, tree / package, ignore=ignore_patterns("*.pyc.*"))  # being written
+    for name in DOCUMENTS:
+        (tree / name).symlink_to(ROOT / name)
     (tree / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     for path, content in recipes().items():
         assert not (tree / path).exists()
@@ -152,6 +155,12 @@ def test_the_pages_show_all_files_of_their_recipes() -> None:
     added |= {"resampled_digits", "reversed_digits", "averaged_digits"}
     assert not added & {*METHODS, *CELLS, *MODELS, *BENCHMARKS, *ANALYSES}
     assert len(README.read_text().splitlines()) < 120
+
+
+def test_commands_of_the_pages_run_with_their_code(tree: Path) -> None:
+    pages = "method.md or analysis.md"
+    said = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/guide/test_documents.py", "-k", pages)
+    assert said.splitlines()[-1].startswith("2 passed")
 
 
 def test_classes_of_the_recipes_are_known_without_torch(tree: Path) -> None:

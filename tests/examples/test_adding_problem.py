@@ -131,3 +131,9 @@ def error_in(figure: dict[str, Any]) -> float:
     assert len(trace["x"]) == 1000
     assert figure["layout"]["title"]["text"] == "Adding problem: test data"
     return fmean((x - y) ** 2 for x, y in zip(trace["x"], trace["y"], strict=True))
+
+
+def test_commands_of_its_readme_run(with_example: str, tmp_path: Path) -> None:
+    documents = ROOT / "tests/guide/test_documents.py"
+    said = run(with_example, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(documents), "-k", TAG)
+    assert said.splitlines()[-1].startswith("1 passed")

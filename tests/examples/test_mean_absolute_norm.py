@@ -112,3 +112,9 @@ def test_service_lists_trains_ranks_and_reports_on_the_method(with_example: str,
         [row] = [line for line in lines if line[:3] == ["permuted_digits", "(smoke)", TAG]]
         assert "too few seeds" in " ".join(row), "one seed has no rank"
         assert " ".join(["accuracy", accuracy]) in " ".join(row)
+
+
+def test_commands_of_its_readme_run(with_example: str, tmp_path: Path) -> None:
+    documents = ROOT / "tests/guide/test_documents.py"
+    said = run(with_example, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(documents), "-k", TAG)
+    assert said.splitlines()[-1].startswith("1 passed")

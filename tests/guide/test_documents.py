@@ -1,8 +1,8 @@
-"""Every command and every snippet of README and of the site runs.
+"""Every command and every snippet of the documents runs.
 
-Each page is run from top to bottom in an empty folder, as by a reader, with a service whose runs end at once. A block
-with a title is a file. ``exp_…`` stands for the newest experiment, and other ids likewise. An output on a page has no
-label that its command does not print.
+Each document is run from top to bottom in an empty folder, as by a reader, with a service whose runs end at once. A
+block with a title is a file. ``exp_…`` stands for the newest experiment, and other ids likewise. An output on a page
+has no label that its command does not print.
 """
 
 import os
@@ -21,11 +21,16 @@ from typer.testing import CliRunner
 
 from normbench import Client
 from normbench.cli import app
+from normbench.display.report_card import TABLE_1
+from normcore.events import Analysed, Finding
+from normcore.spec import TASKS
+from normcore.spec.methods import METHODS
+from service import results
 from service.db import Database
 from service.experiments.lifecycle import ClaimedRun
 from service.processes.migrate import migrate
 from service.settings import Settings
-from tests.documents import PAGES, ROOT, Block, blocks
+from tests.documents import DOCUMENTS, PAGES, ROOT, Block, blocks, commands, name_of
 from tests.service.live import live_api
 from tests.service.sample_runs import begun, finished, measured, recorded, worker
 
@@ -33,38 +38,66 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 PLACEHOLDER = re.compile(r"\b(exp|run|swp|res|key)_…")
 ID = re.compile(r"\b(exp|run|swp|res|key)_[0-9A-Z]{26}\b")
 NOT_RUN_PAGES = {
-    "docs/develop/kernels-gpu.md": "needs a GPU, or compiles for minutes",
-    "docs/develop/kernels.md": "compiles and measures for minutes",
-    "docs/extend/method.md": "tests/test_recipes.py adds the files to a copy of the tree",
-    "docs/extend/cell.md": "tests/test_recipes.py adds the files to a copy of the tree",
-    "docs/extend/model.md": "tests/test_recipes.py adds the files to a copy of the tree",
-    "docs/extend/task.md": "tests/test_recipes.py adds the files to a copy of the tree",
-    "docs/extend/analysis.md": "tests/test_recipes.py adds the files to a copy of the tree",
-    "docs/extend/package.md": "tests/examples/test_mean_absolute_norm.py installs the package",
     "docs/results/reproductions.md": "trains for hours; tests/benchmarks/reproductions resolves its specs",
+    "examples/reproductions/README.md": "trains for hours; tests/benchmarks/reproductions resolves its specs",
+    "examples/features/README.md": "needs files of features; tests/examples/test_features.py converts some",
+    "benchmarks/README.md": "measures for minutes or hours",
+    "docs/results/speed.md": "measures for minutes",
 }
+MAKE = "make's targets are what CI runs"
+INSTALLS = "installs packages"
+RUNS_ON = "runs until it is stopped; tests/normbench/cli/test_servers.py runs it"
+ELSEWHERE = "needs a service on another machine"
 NOT_RUN = {
-    "git clone": "downloads this repository",
-    "python3 -m venv": "makes another environment",
-    "pip install": "installs packages",
-    ". .venv": "activates another environment",
-    "make": "make's targets are what CI runs; tests/normbench/cli/test_demo.py runs the demo",
-    "normbench up": "tests/normbench/cli/test_background.py starts and stops it",
-    "normbench api": "serves until it is stopped; tests/normbench/cli/test_servers.py runs it",
-    "normbench scheduler": "runs until it is stopped; tests/normbench/cli/test_servers.py runs it",
-    "normbench worker": "runs until it is stopped; tests/normbench/cli/test_servers.py runs it",
-    "normbench data fetch": "downloads from elsewhere",
-    "normbench report-card": "needs workers that measure; tests/normbench/test_terminal.py runs it",
-    "echo": "submits an analysis, which needs a worker that measures; tests/normcore/analyses run them",
-    "normbench open": "opens a browser",
-    "pg_dump": "needs a PostgreSQL of one's own",
-    "aws s3": "copies from a store of one's own",
-    "python -m benchmarks": "measures for minutes; benchmarks are no tests",
-    "docker compose": "needs Docker; tests/test_deployment.py reads its files",
-    "export NORMBENCH_": "names another machine",
-    "normbench submit spec.yaml": "submits to another machine",
+    "make demo": "tests/normbench/cli/test_demo.py runs it",
+    "make help": "tests/test_project_files.py runs it",
+    "make fast": MAKE,
+    "make guide": MAKE,
+    "make test PYTEST_OPTIONS='tests/normcore -k scale_norm'": "tests/test_recipes.py runs these tests",
+    "make test PYTEST_OPTIONS='tests/normcore -k mgu'": "tests/test_recipes.py runs these tests",
+    "make test PYTEST_OPTIONS='-k reversed_digits'": MAKE,
+    ".venv/bin/pip install pre-commit && .venv/bin/pre-commit install": INSTALLS,
+    "git clone <address of the repository> normbench && cd normbench": "downloads this repository",
+    "python3 -m venv .venv && . .venv/bin/activate": "makes another environment",
+    ". .venv/bin/activate": "activates another environment",
+    "pip install -e '.[all]'": INSTALLS,
+    "pip install ./examples/mean_absolute_norm": "tests/examples/test_mean_absolute_norm.py installs it",
+    "pip install ./examples/adding_problem": "tests/examples/test_adding_problem.py installs it",
+    "normbench up --detach": "tests/normbench/cli/test_background.py starts and stops it",
+    "normbench up --workers 2": RUNS_ON,
+    "normbench api --host 0.0.0.0": RUNS_ON,
+    "normbench scheduler": RUNS_ON,
+    "normbench worker --device cpu": RUNS_ON,
+    "normbench data fetch mnist": "downloads from elsewhere",
+    'pg_dump --format=custom --file=normbench.dump "$NORMBENCH_DATABASE_URL"': "needs a PostgreSQL of one's own",
+    "aws s3 sync s3://bucket/runs artifacts": "copies from a store of one's own",
+    "export NORMBENCH_DATASETS_DIR=~/data-sets": "these tests have a folder of their own",
+    "export NORMBENCH_ALLOWED_HOSTS=host": "configures Docker",
+    "docker compose run --rm api keys create me": "needs Docker; tests/test_deployment.py reads its files",
+    "docker compose up -d": "needs Docker; tests/test_deployment.py reads its files",
+    "export NORMBENCH_URL=http://host:8000 NORMBENCH_API_KEY=nb_…": ELSEWHERE,
+    "normbench submit spec.yaml --wait": ELSEWHERE,
 }
-"""Beginnings of commands that these tests do not run: reason by beginning."""
+"""Commands that these tests do not run: reason by command. tests/guide/test_commands.py parses them."""
+OF_OTHER_CODE = {
+    "docs/extend/method.md": "scale_norm",
+    "docs/extend/analysis.md": "fading_memory",
+    "examples/mean_absolute_norm/README.md": "mean_absolute_norm",
+    "examples/adding_problem/README.md": "adding_problem",
+}
+"""Documents on code that a reader adds, with the name of the code. They run in the tests that add the code:
+tests/test_recipes.py and those of tests/examples."""
+TO_RUN = [
+    document
+    for document in DOCUMENTS
+    if name_of(document) not in NOT_RUN_PAGES and OF_OTHER_CODE.get(name_of(document), "none") in {*METHODS, *TASKS}
+]
+FINDINGS = [
+    Finding(name, 1.0, "a number", "invariant")
+    for name in (*TABLE_1, "ratio", "ratio.low", "ratio.high", "smallest_batch")
+]
+"""Findings of every analysis: the names that a report card reads."""
+COMMENT = re.compile(r" +# .*")
 OURS_ALONE = re.compile(r"normbench [^|<>&;$*\n]*(#.*)?$")
 OWN_PROCESS = {"replay"}
 """Commands that change their process, as by settings of PyTorch."""
@@ -93,7 +126,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     migrate(db)
     (folder / "artifacts").mkdir()  # as after a run
     with live_api(settings) as url, worker(db, partial(ended, db)):
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH'] or os.defpath}"
         of_service = {"NORMBENCH_DATA_DIR": str(folder), "NORMBENCH_DATASETS_DIR": str(folder / "datasets")}
         yield Reader(url, {**os.environ, **of_service, "PATH": path, "NORMBENCH_URL": url}, {})
     db.close()
@@ -101,26 +134,12 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 def ended(db: Database, run: ClaimedRun) -> None:
     begun(db, run.lease)
+    if run.spec.get("kind") == "analysis":
+        with db.transaction() as session:
+            results.finish_analysis(session, run.lease, Analysed(FINDINGS, 1.5))
+        return
     recorded(db, run.lease, measured(10), measured(20))
     finished(db, run.lease)
-
-
-def name_of(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
-
-
-def commands(text: str) -> Iterator[str]:
-    """Commands of a shell block. A command is a line, or several lines if a quotation goes over them."""
-    command = ""
-    for line in text.splitlines(keepends=True):
-        command += line
-        try:
-            shlex.split(command, comments=True)
-        except ValueError:  # no closing quotation
-            continue
-        yield command
-        command = ""
-    assert command == "", f"the quotation does not end: {command}"
 
 
 def as_typed(text: str, reader: Reader) -> str:
@@ -132,8 +151,12 @@ def run(block: Block, reader: Reader, folder: Path) -> str:
     """Run a block as it is, except the commands in ``NOT_RUN``. Return what it prints."""
     if block.language == "python":
         return run_one([sys.executable, "-c"], block.text, reader, folder)
-    ours = [command for command in commands(block.text) if not command.startswith(tuple(NOT_RUN))]
-    return "".join(run_command(command, reader, folder) for command in ours)
+    to_run = [command for command in commands(block.text) if without_comment(command) not in NOT_RUN]
+    return "".join(run_command(command, reader, folder) for command in to_run)
+
+
+def without_comment(command: str) -> str:
+    return COMMENT.sub("", command.strip())
 
 
 def run_command(command: str, reader: Reader, folder: Path) -> str:
@@ -180,16 +203,18 @@ def note_ids(printed: str, reader: Reader) -> None:
             reader.ids["run"] = client.experiment(reader.ids["exp"])["runs"][0]["id"]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if name_of(page) not in NOT_RUN_PAGES], ids=name_of)
-def test_every_block_of_a_page_runs(page: Path, reader: Reader, tmp_path: Path) -> None:
-    if all(block.title or block.language not in ("sh", "python") for block in blocks(page)):
+@pytest.mark.parametrize("document", TO_RUN, ids=name_of)
+def test_every_block_of_a_document_runs(document: Path, reader: Reader, tmp_path: Path) -> None:
+    recipe = document.parent == ROOT / "docs/extend"  # tests/test_recipes.py adds its Python to a copy of the tree
+    languages = ("sh",) if recipe else ("sh", "python")
+    if all(block.title or block.language not in languages for block in blocks(document)):
         return
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     printed = ""
-    for block in blocks(page):
-        if block.title:
+    for block in blocks(document):
+        if block.title and "/" not in block.title:
             (tmp_path / block.title).write_text(block.text, encoding="utf-8")
-        elif block.language in ("sh", "python"):
+        elif block.language in languages and not block.title:
             printed = run(block, reader, tmp_path)
         elif block.language == "text" and printed:
             assert labels(block.text) <= labels(printed), printed
@@ -202,17 +227,14 @@ def test_a_clone_is_installed_so_that_edits_of_it_count() -> None:
     assert [line for line in installed if " -e " not in line] == []
 
 
-def test_lists_of_exceptions_name_only_existing_pages_and_commands() -> None:
-    """Every entry of the two lists is an existing page, or the beginning of a command on a page."""
-    assert set(NOT_RUN_PAGES) <= {name_of(page) for page in PAGES}
-    lines = [
-        line for page in PAGES for block in blocks(page) if block.language == "sh" for line in block.text.splitlines()
-    ]
-    assert [beginning for beginning in NOT_RUN if not any(line.startswith(beginning) for line in lines)] == []
+def test_lists_of_exceptions_name_only_existing_documents_and_commands() -> None:
+    assert {*NOT_RUN_PAGES, *OF_OTHER_CODE} <= {name_of(document) for document in DOCUMENTS}
+    shell = [block.text for document in DOCUMENTS for block in blocks(document) if block.language == "sh"]
+    assert set(NOT_RUN) <= {without_comment(command) for text in shell for command in commands(text)}
 
 
 def test_each_page_has_its_title_first() -> None:
-    texts = {name_of(page): page.read_text(encoding="utf-8") for page in PAGES}
+    texts = {name_of(page): page.read_text(encoding="utf-8") for page in DOCUMENTS}
     assert [name for name, text in texts.items() if not re.match(r"# \S", text)] == []
 
 
