@@ -3,18 +3,21 @@
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from pymdownx.slugs import slugify
 
+from tests.documents import DOCUMENTS, FENCE, name_of
 from tests.slow import FOLDERS as SLOW_FOLDERS
 from tests.slow import LONGEST, MODULES
 
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text()
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-CHANGELOG = ROOT / "CHANGELOG.md"
+OUTSIDE_OF_THE_SITE = [document for document in DOCUMENTS if not document.is_relative_to(ROOT / "docs")]
+slug = slugify(case="lower")
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir()}
 TO_BE_WRITTEN = {  # written by a reader of docs/extend/method.md and cell.md
     "tests/normcore/norms/test_scale_norm.py",
@@ -61,7 +64,7 @@ def test_the_licence_goes_into_packages_and_image() -> None:
     assert "!LICENSE" in (ROOT / ".dockerignore").read_text().splitlines()
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, CHANGELOG], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_path_named_in_documents_exists(document: Path) -> None:
     """A path is a text in backquotes that begins with a folder of ours; ``<tag>`` matches any name."""
     quoted = re.findall(r"`([^`\s]+)`", document.read_text())
@@ -72,16 +75,38 @@ def test_every_path_named_in_documents_exists(document: Path) -> None:
 
 def test_paths_are_found_in_documents() -> None:
     """Otherwise the test above would test nothing."""
-    for document, path in ((DOCUMENTS[0], "service/settings.py"), (DOCUMENTS[1], "tests/slow.py")):
-        assert f"`{path}`" in document.read_text()
+    for document, path in (("README.md", "service/settings.py"), ("CONTRIBUTING.md", "tests/slow.py")):
+        assert f"`{path}`" in (ROOT / document).read_text()
     assert {"normcore", "service", "tests", "docs", ".ci"} <= FOLDERS
 
 
-@pytest.mark.parametrize("document", DOCUMENTS[:2], ids=lambda path: path.name)
+@pytest.mark.parametrize("document", OUTSIDE_OF_THE_SITE, ids=name_of)
 def test_links_of_documents_outside_the_site_have_targets(document: Path) -> None:
     """A strict build checks the links within the site."""
-    links = re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text())
-    assert [link for link in links if "://" not in link and not (document.parent / link).exists()] == []
+    assert list(broken_links(document.parent, document.read_text(encoding="utf-8"))) == []
+
+
+def broken_links(folder: Path, text: str) -> Iterator[str]:
+    """Links of a text in ``folder`` to a missing file, or to a missing heading of a Markdown file."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text)):
+        path, _, anchor = link.partition("#")
+        target = folder / path
+        if "://" in link:
+            continue
+        if not target.exists():
+            yield link
+        elif anchor:
+            found = FENCE.sub("", target.read_text(encoding="utf-8") if path else text)
+            if anchor not in {slug(heading, "-") for heading in re.findall(r"^#+ (.+)$", found, re.MULTILINE)}:
+                yield link
+
+
+def test_broken_link_is_found() -> None:
+    text = (
+        "# A title, with `code`\n[a](#a-title-with-code) [b](#b) [c](README.md) [d](README.md#two-commands)"
+        " [e](README.md#three-commands) [f](NOTHING.md) [g](https://example.org/nothing) [h](examples)"
+    )
+    assert list(broken_links(ROOT, text)) == ["#b", "README.md#three-commands", "NOTHING.md"]
 
 
 def test_the_glossary_has_each_word_once() -> None:
