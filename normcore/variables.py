@@ -3,6 +3,18 @@
 import difflib
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
+
+DEFAULT_PORT = 8000
+MAX_PORTS = 65535
+
+
+class Variable(NamedTuple):
+    """Environment variable of the client: its default value, empty if there is none, and its meaning."""
+
+    default: str
+    meaning: str
+
 
 PREFIX = "NORMBENCH_"
 SERVICE = (  # service.settings
@@ -11,17 +23,17 @@ SERVICE = (  # service.settings
     *("STAND_BY", "MAX_BODY_BYTES", "ALLOWED_HOSTS"),
 )
 WORKERS = ("DEVICE", "THREADS", "CHECKPOINT_SECONDS", "FLUSH_SECONDS", "GRACE_SECONDS", "STALL_SECONDS", "MEMORY_LIMIT")
-CLIENT = ("URL", "API_KEY", "PORT")  # the compose file uses the port, too
+CLIENT = {  # the compose file uses the port, too
+    "URL": Variable(f"http://127.0.0.1:{DEFAULT_PORT}", "Address of the service."),
+    "API_KEY": Variable("", "Your key, if the service asks for a key."),
+    "PORT": Variable(str(DEFAULT_PORT), "The port of a service on this machine, and of compose."),
+}
 OTHERS = ("TEST_DATABASE_URL", "TEST_BROKER_URL", "TEST_SCHEMA_CASES")  # tests
 KNOWN = frozenset((*SERVICE, *WORKERS, *CLIENT, *OTHERS))
 
 # Variables that Kubernetes sets for services.
 KUBERNETES = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_(TCP|UDP|SCTP)(_.*)?)?)")
 LOOKS_ALIKE = 0.6  # ratio of difflib, which is 1 for equal names
-
-
-DEFAULT_PORT = 8000
-MAX_PORTS = 65535
 
 
 class WrongVariable(ValueError):

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from guide.reference.markdown import code, joined, prose, table
-from normcore.variables import PREFIX
+from normcore.variables import CLIENT, PREFIX
 from service.settings import Settings
 from workers.settings import WorkerSettings
 
@@ -26,11 +26,7 @@ def page() -> str:
         "## Client and command line",
         table(
             ("variable", "default", "meaning"),
-            [
-                (code("NORMBENCH_URL"), code("http://127.0.0.1:8000"), "Address of the service."),
-                (code("NORMBENCH_API_KEY"), "", "Your key, if the service asks for a key."),
-                (code("NORMBENCH_PORT"), code("8000"), "The port of a service on this machine, and of compose."),
-            ],
+            [(code(PREFIX + name), code(of.default) if of.default else "", of.meaning) for name, of in CLIENT.items()],
         ),
     )
 

@@ -52,6 +52,14 @@ def test_settings_page_lists_exactly_the_settings_that_are_read() -> None:
     assert sorted(names) == sorted((*SERVICE, *WORKERS, *CLIENT))
     assert "| `NORMBENCH_LEASE_SECONDS` | `12` | A run belongs to its worker" in page
     assert "| `NORMBENCH_STAND_BY` | `false` | Under" in page
+    assert "| `NORMBENCH_API_KEY` |  | Your key" in page
+
+
+def test_settings_page_has_the_defaults_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in CLIENT:
+        monkeypatch.delenv(f"NORMBENCH_{name}", raising=False)
+    with Client() as client:
+        assert f"| `NORMBENCH_URL` | `{client.url}` | Address" in settings.page()
 
 
 def test_page_shows_the_resolved_form_of_a_short_spec() -> None:

@@ -20,7 +20,7 @@ from workers.settings import WorkerSettings
 def test_the_list_holds_every_setting_and_nothing_twice() -> None:
     assert set(SERVICE) == {name.upper() for name in Settings.model_fields}
     assert set(WORKERS) == {name.upper() for name in set(WorkerSettings.model_fields) - set(Settings.model_fields)}
-    assert len(KNOWN) == len(SERVICE + WORKERS + CLIENT + OTHERS)
+    assert len(KNOWN) == len((*SERVICE, *WORKERS, *CLIENT, *OTHERS))
 
 
 @pytest.mark.parametrize(
