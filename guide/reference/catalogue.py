@@ -33,7 +33,9 @@ def methods() -> str:
     return joined(
         "# Methods",
         "In the equations \\(a\\) are the summed inputs of a layer, \\(\\gamma\\) is the gain and \\(\\beta\\) the"
-        " shift. `normbench report-card METHOD` measures what a method does ([report cards](../use/report-cards.md)).",
+        " shift.",
+        "The [report card](../use/report-cards.md) of a method is measured on your machines, so it is not on this page."
+        " `normbench report-card METHOD` measures it and shows it. The service then shows it at `/methods/METHOD`.",
         *parts,
     )
 

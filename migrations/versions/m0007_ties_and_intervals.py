@@ -1,4 +1,4 @@
-"""Entries hold the runs that count and the statistics of statistics.md, and are pooled again.
+"""Entries hold the runs that count and the statistics of docs/results/reliability.md, and are pooled again.
 
 Of a run of before that missed its target it was not kept when it was last below it: that was its last evaluation.
 """
