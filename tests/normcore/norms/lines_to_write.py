@@ -31,14 +31,17 @@ def idle(kind: type[Method], options: Collection[str]) -> str:
 
 def in_float32_as_in_float64(norm: nn.Module) -> str:
     """Lines for a norm that is wrong for large or small values."""
+    kind = type(norm)
     return (
-        f"compute means and squares as here, in `forward` of the norm ({type(norm).__name__}):\n"
+        f"In `forward` of the norm {kind.__name__} ({kind.__module__}), use float64 where float32 is too narrow."
+        " For means and squares this is:\n"
         "    wide = at_least_float32(a)\n"
         "    mean_square = wide.square().mean(-1, keepdim=True)\n"
         "    if needs_float64(mean_square):\n"
         "        wide = wide.double()\n"
         "        mean_square = wide.square().mean(-1, keepdim=True)\n"
         "and return the result with .to(a.dtype). Both functions are in normcore/norms/normalization.py."
+        " docs/extend/method.md (What a failure means) says when this failure may stand."
     )
 
 

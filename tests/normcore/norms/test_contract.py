@@ -309,7 +309,7 @@ def test_bfloat16_statistics_are_exact_up_to_rounding_to_bfloat16(method: str, s
 
 def hold_bfloat16_against_float64(norm: nn.Module, a: Tensor, *step: int) -> None:
     exact = copy.deepcopy(norm).double()(a.double(), *step)
-    told = f"{norm} is not as in float64; {in_float32_as_in_float64(norm)}"
+    told = f"{norm} is not as in float64.\n{in_float32_as_in_float64(norm)}"
     torch.testing.assert_close(norm(a, *step).double(), exact, rtol=HALF_AN_ULP, atol=1e-4, msg=told)
 
 

@@ -63,8 +63,19 @@ def test_an_erases_of_every_layer_is_told_to_be_wrong_where_nothing_is_erased() 
 @pytest.mark.parametrize("size", [1e20, 1e-30])
 def test_values_that_leave_float32_are_told_with_the_lines(size: float) -> None:
     told = failure(lambda: hold_against_float64(Plain(), normal(size)))
-    assert "y of Plain()" in told
+    assert "y of Plain() differs from float64 by " in told
+    assert f"In `forward` of the norm Plain ({__name__})" in told
     assert "    if needs_float64(mean_square):\n        wide = wide.double()" in told
+
+
+def test_a_network_whose_weights_leave_float32_is_told_the_norm_in_it() -> None:
+    norm, network = Plain(), nn.Sequential(nn.Linear(64, 64), Plain())
+    with torch.no_grad():
+        network.get_parameter("0.weight").fill_(1e25)
+    told = failure(lambda: hold_against_float64(network, normal(1)[0], norm=norm, called="lstm with plain"))
+    assert "of lstm with plain differs" in told
+    assert "the norm Plain" in told
+    assert "Sequential" not in told
 
 
 def test_statistics_in_bfloat16_are_told_with_the_lines() -> None:
