@@ -3,10 +3,11 @@
 import functools
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, ParamSpec
+from typing import IO, Annotated, Any, Literal, ParamSpec, cast
 
 import typer
 from rich.console import Console
@@ -19,6 +20,7 @@ from normcore.variables import MisspeltVariable, check_variables
 PATIENCE = 2.0  # seconds that a command tries to reach the service
 STANDARD_INPUT = Path("/dev/stdin")
 PIPE_WIDTH = 100_000  # characters in a line for another program, so that no line is broken
+BLANKS = re.compile(r" +(?=\n)")
 FAILED, MISUSED, DIVERGED, DIFFERS, INTERRUPTED = 1, 2, 2, 3, 130  # exit statuses
 NOTE = "note: "  # begins a note on standard error
 NEEDED = {"server": ("fastapi", "sqlalchemy", "uvicorn"), "worker": ("sklearn", "sqlalchemy", "torch")}
@@ -139,9 +141,28 @@ def show(as_json: bool, content: Any, *shown: Any) -> None:
 
 
 def console(*, err: bool = False) -> Console:
-    """Console on standard output or standard error. If that is not a terminal, no line is cut or folded."""
+    """Console on standard output or standard error. If that is not a terminal, no line is cut or folded unless the
+    variable COLUMNS gives a width, and no line ends with blanks.
+    """
     found = Console(stderr=err, highlight=False)
-    return found if found.is_terminal else Console(stderr=err, highlight=False, width=PIPE_WIDTH)
+    if found.is_terminal:
+        return found
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns) else PIPE_WIDTH
+    return Console(file=cast(IO[str], Trimmed(found.file)), highlight=False, width=width)
+
+
+class Trimmed:
+    """Stream that leaves out blanks at the ends of lines, which tables have."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(BLANKS.sub("", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def require(*extras: Literal["server", "worker"]) -> None:

@@ -69,7 +69,7 @@ def _note(board: Leaderboard) -> str | None:
     verdict = f"{found['claim']} {found['detail']}" if found else None
     of_problem = board["problem"]["note"]
     of_interval = explain_ranks(entry["rank_ci"] for entry in entries if _rank(entry))
-    of_ranks = of_interval and f"{of_interval} (95%, all rows together)."
+    of_ranks = of_interval and f"# {of_interval} (95%, all rows together)."
     conflicts = [
         f"Seeds {', '.join(map(str, entry['conflicting_seeds']))} of {entry['name']} ({entry['fingerprint'][:8]})"
         " gave different numbers on one machine."

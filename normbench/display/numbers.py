@@ -43,9 +43,9 @@ def rank(number: int, limits: Sequence[int]) -> str:
 
 
 def explain_ranks(limits: Iterable[Sequence[int] | None]) -> str | None:
-    """Explanation of the first interval that ``rank`` shows with a rank; None if there is no such interval."""
-    low, high = next((each for each in limits if each and each[0] < each[1]), (0, 0))
-    return f"[{low}, {high}]: the true rank is between {low} and {high}" if high else None
+    """Explanation of the intervals that ``rank`` shows with ranks; None if there is no such interval."""
+    shown = any(each and each[0] < each[1] for each in limits)
+    return "in [brackets]: the lowest and the highest rank that the entry may truly have" if shown else None
 
 
 def duration(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 A table that is too wide first breaks its prose and its lists of words. Then it leaves out its least important columns,
 and says which. If that is not enough, it shows each row as a block of lines. In a pipe or a file, a table keeps its
-full width.
+full width, unless COLUMNS says otherwise.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -219,7 +219,9 @@ def test_a_board_marks_the_times_of_different_kernels(kernels: list[str | None],
 def test_a_rank_is_shown_with_its_rank_interval() -> None:
     table, _ = shown(entry(1, rank_ci=[1, 2]), entry(2, rank_ci=[1, 2]), entry(3, rank_ci=[3, 3]), entry(4))
     assert [row[0] for row in table.rows] == ["1 [1, 2]", "2 [1, 2]", "3", "4"]
-    assert table.note == "[1, 2]: the true rank is between 1 and 2 (95%, all rows together)."
+    assert table.note == (
+        "# in [brackets]: the lowest and the highest rank that the entry may truly have (95%, all rows together)."
+    )
 
 
 @pytest.mark.parametrize("parts", [{"rank_ci": [1, 1]}, {"rank_ci": [1, 3], "too_few_seeds": True}])
@@ -234,7 +236,9 @@ def test_a_comparison_explains_the_rank_interval_that_it_shows() -> None:
         return (comparison(found).note or "").splitlines()[0]
 
     assert note(1, 1).endswith(" divided by this entry's. Rank: among these entries.")
-    assert note(1, 2).endswith(" Rank: among these entries; [1, 2]: the true rank is between 1 and 2.")
+    assert note(1, 2).endswith(
+        " Rank: among these entries; in [brackets]: the lowest and the highest rank that the entry may truly have."
+    )
 
 
 def test_a_time_says_how_many_seeds_missed_the_target() -> None:

@@ -91,20 +91,37 @@ def test_identifying_texts_are_not_cut_on_a_narrow_terminal(
         assert "…" not in text
 
 
-def test_each_row_is_one_line_in_a_pipe_whatever_the_columns(
-    environment: dict[str, str], identified: dict[str, list[str]]
-) -> None:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("NORMBENCH_")}
-    environment = {**inherited, **environment, "COLUMNS": "50"}
+def in_a_pipe(identified: dict[str, list[str]], environment: dict[str, str], columns: str) -> dict[str, str]:
+    """What each command prints in a pipe. COLUMNS is not set if ``columns`` is empty."""
+    inherited = {k: value for k, value in os.environ.items() if k != "COLUMNS" and not k.startswith("NORMBENCH_")}
+    environment = {**inherited, **environment, **({"COLUMNS": columns} if columns else {})}
     result = subprocess.run(
         process(identified), env=environment, capture_output=True, text=True, check=True, timeout=60
     )
-    shown = by_command(identified, result.stdout)
+    return by_command(identified, result.stdout)
+
+
+def test_each_row_is_one_line_in_a_pipe_and_ends_without_blanks(
+    environment: dict[str, str], identified: dict[str, list[str]]
+) -> None:
+    shown = in_a_pipe(identified, environment, "")
     for command, names in identified.items():
         lines = shown[command].splitlines()
+        assert [line for line in lines if line.endswith(" ")] == []
         for name in names:
             assert any(name in line for line in lines), f"{name} in {command}:\n{shown[command]}"
         assert "Widen the terminal" not in shown[command]
         if command == "methods":
             assert sum(line.split()[:1] == ["layer_norm"] for line in lines) == 1
             assert any("layer_norm" in line and "arXiv:1607.06450" in line for line in lines)
+
+
+def test_output_in_a_pipe_is_as_wide_as_the_variable_columns_says(
+    environment: dict[str, str], identified: dict[str, list[str]]
+) -> None:
+    for columns, narrow in (("60", True), ("0", False)):
+        shown = in_a_pipe(identified, environment, columns)
+        for text in shown.values():
+            assert (max(map(len, text.splitlines())) <= 60) or not narrow, text
+            assert [line for line in text.splitlines() if line.endswith(" ")] == []
+        assert ("Widen the terminal" in shown["leaderboard permuted_digits --profile smoke"]) == narrow

@@ -16,3 +16,6 @@ class MeanAbsoluteNorm(SiteMethod):
 
     method: Literal["mean_absolute_norm"] = "mean_absolute_norm"
     eps: PositiveFloat = Field(0.1, description="Added to the mean absolute value.")
+
+    def erases(self, channels: int) -> bool:
+        return channels == 1

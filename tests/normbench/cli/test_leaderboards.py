@@ -75,7 +75,7 @@ def test_fingerprints_are_shortened_as_far_as_they_differ_and_shown_if_they_fit(
         if "layer_norm" in line and "[" in line
     ]
     assert row.split()[-1] == fingerprint[:8]
-    monkeypatch.setattr("normbench.cli.command.PIPE_WIDTH", 60)
+    monkeypatch.setenv("COLUMNS", "60")
     assert fingerprint[:8] not in normbench("leaderboard", "permuted_digits", "--profile", "smoke")
     assert short_fingerprints(["0123456789ab", "0123456789cd", "f" * 12]) == {
         "0123456789ab": "0123456789a",
