@@ -5,6 +5,7 @@ kernels, such specs are refused.
 from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
+from normcore.spec.kernels import why_not_fused
 from service.errors import Invalid
 from service.fleet import registration
 
@@ -12,6 +13,13 @@ from service.fleet import registration
 def are_needed_by(spec: ExperimentSpec) -> bool:
     """Tell if only workers with fused kernels can train the runs of the spec."""
     return isinstance(spec, TrainingSpec) and spec.training.kernel == "fused"
+
+
+def may_train(spec: ExperimentSpec) -> bool:
+    """Tell if a worker with fused kernels trains the runs of the spec by them."""
+    if not isinstance(spec, TrainingSpec) or spec.training.kernel == "reference":
+        return False
+    return why_not_fused(spec.model, spec.norm) is None
 
 
 def check(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> None:

@@ -102,23 +102,30 @@ class Estimates:
         alike, device = self._of_model(spec)
         if not alike:
             return ExpectedTime()
-        basis = f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}, by steps"
+        kernel = "" if any(map(_is_fused, alike)) else ", by the reference"
+        basis = (
+            f"measured: {_runs(alike)} of {task.name}, {task.profile}, with this model on {device}{kernel}, by steps"
+        )
         return ExpectedTime.from_runs([_all_seconds(run) / run.step * spec.max_steps for run in alike], basis)
 
     def _of_model(self, spec: ExperimentSpec) -> tuple[Sequence[Row[Any]], str]:
-        """Read the runs of the same model on the same task, and the kind of device on which they ran."""
-        task, model = spec.task, spec.model_dump(mode="json")["model"]
-        key = digest([task.name, task.profile, spec.device, model])
+        """Read the runs of the same model on the same task, and the kind of device on which they ran. Fused kernels are
+        several times as fast as the reference, so runs by the kernels that the spec would have come first.
+        """
+        task, model, fused = spec.task, spec.model_dump(mode="json")["model"], fused_kernels.may_train(spec)
+        key = digest([task.name, task.profile, spec.device, model, fused])
         if key not in self._alike:
             of_task = (Experiment.task == task.name, Experiment.profile == task.profile, Run.step > 0)
             newest = _read_newest(self._session, spec, *of_task)
-            self._alike[key] = _of_one_device([run for run in newest if run.spec["model"] == model])
+            of_model = [run for run in newest if run.spec["model"] == model]
+            by_kernel = [run for run in of_model if _is_fused(run) == fused]
+            self._alike[key] = _of_one_device(by_kernel or (of_model if fused else []))
         return self._alike[key]
 
 
 def _read_newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Sequence[Row[Any]]:
     query = (
-        select(Run.device, Run.seconds, Run.timing, Run.step, Experiment.spec)
+        select(Run.device, Run.kernel, Run.seconds, Run.timing, Run.step, Experiment.spec)
         .join(Experiment)
         .where(Run.state == "succeeded", *conditions)
         .order_by(Run.id.desc())
@@ -135,6 +142,11 @@ def _of_one_device(runs: Sequence[Row[Any]]) -> tuple[Sequence[Row[Any]], str]:
     """
     kinds = [(run.device or "").partition(":")[0] for run in runs]
     return [run for run, kind in zip(runs, kinds, strict=True) if kind == kinds[0]], kinds[0] if kinds else ""
+
+
+def _is_fused(run: Row[Any]) -> bool:
+    """Tell if a run was trained by fused kernels, at least in part."""
+    return "fused" in (run.kernel or "")
 
 
 def _all_seconds(run: Row[Any]) -> float:

@@ -28,14 +28,21 @@ def plan(client: TestClient, *args: Any, **parts: Any) -> Any:
 
 
 def trained(
-    db: Database, seconds: float, *, device: str = "cpu", step: int = 40, timing: dict[str, float] | None = None
+    db: Database,
+    seconds: float,
+    *,
+    device: str = "cpu",
+    step: int = 40,
+    timing: dict[str, float] | None = None,
+    kernel: str = "reference",
 ) -> None:
     """End the next queued run after so many seconds of training."""
     lease = claimed(db).lease
     begun(db, lease)
     recorded(db, lease, Measured(step, seconds, {"valid.loss": 1.0}))
     with db.transaction() as session:
-        session.get_one(Run, lease.run_id).device = device
+        run = session.get_one(Run, lease.run_id)
+        run.device, run.kernel = device, kernel
         lifecycle.finish(session, lease, "completed", result_of(train_seconds=seconds), timing=timing)
 
 
@@ -63,6 +70,20 @@ def test_a_plan_stores_nothing_and_has_no_estimate_without_measured_runs(client:
     with db.snapshot() as session:
         assert session.scalar(select(func.count()).select_from(Experiment)) == 0
         assert session.scalar(select(func.count()).select_from(Run)) == 0
+
+
+def test_time_of_a_run_is_estimated_from_runs_by_the_same_kernels(client: TestClient, db: Database) -> None:
+    """dynamic_tanh has no fused kernels, so the time of a fused run of another method is none of its own."""
+    submitted(db, "layer_norm")
+    trained(db, 2.0, kernel="fused")
+    assert plan(client, "dynamic_tanh")["seconds_per_run"] is None
+    assert plan(client, "rms_norm", training={"kernel": "reference"})["seconds_per_run"] is None
+    submitted(db, "weight_norm")
+    trained(db, 16.0)
+    slow, fast = plan(client, "dynamic_tanh"), plan(client, "rms_norm")
+    assert (slow["seconds_per_run"], fast["seconds_per_run"]) == (16.0, 2.0)
+    assert slow["basis"].endswith("on cpu, by the reference, by steps")
+    assert fast["basis"].endswith("on cpu, by steps")
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -109,7 +130,10 @@ def test_the_same_model_with_another_norm_is_scaled_by_its_steps(client: TestCli
     planned = plan(client, "layer_norm", training={"max_steps": 80})
     assert planned["measured_seeds"] == []
     assert planned["seconds_per_run"] == 8.0
-    assert planned["basis"] == "measured: 1 run of permuted_digits, smoke, with this model on cpu, by steps"
+    assert (
+        planned["basis"]
+        == "measured: 1 run of permuted_digits, smoke, with this model on cpu, by the reference, by steps"
+    )
     assert plan(client, "layer_norm", model={"hidden_size": 17})["basis"] is None, "another model is no basis"
 
 
