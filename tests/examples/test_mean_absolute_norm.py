@@ -1,5 +1,6 @@
 """The example package with a method, installed beside normbench, works like our own methods."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,3 +119,10 @@ def test_commands_of_its_readme_run(with_example: str, tmp_path: Path) -> None:
     documents = ROOT / "tests/guide/test_documents.py"
     said = run(with_example, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(documents), "-k", TAG)
     assert said.splitlines()[-1].startswith("1 passed")
+
+
+def test_method_keeps_the_contract(with_example: str, tmp_path: Path) -> None:
+    modules = ("tests/normcore/norms/test_contract.py", "tests/normcore/spec/test_idle_options.py")
+    paths = [str(ROOT / module) for module in modules]
+    said = run(with_example, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *paths, "-k", TAG)
+    assert re.match(r"\d\d+ passed, \d+ deselected", said.splitlines()[-1])

@@ -15,7 +15,7 @@ import typer
 from normbench.cli import app
 from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, blocks_of, commands, name_of
 
-OURS = ("normbench", "make", "python")
+OURS = ("normbench", "make", "python", "pytest")
 KEYWORDS = ("do", "then")
 QUOTED = re.compile(rf"`((?:{'|'.join(OURS)}) [^`]+)`")
 CLI = typer.main.get_command(app)
@@ -30,6 +30,7 @@ MISTAKES = {
     "normbench export board permuted_digits --profil smoke > board.csv": "--profil",
     "normbench up --workers many": "valid integer",
     "normbench submit examples/nowhere/*.yaml": "no file examples/nowhere",
+    "pytest tests/nothing.py -k layer_norm": "no file tests/nothing.py",
     "make tests": "no target of make: tests",
     "python -m benchmarks.nothing": "no module benchmarks.nothing",
     "python -m benchmarks --onyl faults": "no option --onyl",
@@ -59,6 +60,9 @@ def check(command: str, *, complete: bool) -> None:
             targets = [word for word in words if "=" not in word]
             missing = [target for target in targets if not re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)]
             assert not missing, f"no target of make: {missing[0]}"
+        elif program.endswith("pytest"):
+            missing = [word for word in words if word.startswith("tests/") and not (ROOT / word).exists()]
+            assert not missing, f"no file {missing[0]}"
         elif "-m" in words:
             check_module(*words[words.index("-m") + 1 :])
 

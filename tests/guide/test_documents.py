@@ -63,6 +63,9 @@ NOT_RUN = {
     "pip install -e '.[all]'": INSTALLS,
     "pip install ./examples/mean_absolute_norm": "tests/examples/test_mean_absolute_norm.py installs it",
     "pip install ./examples/adding_problem": "tests/examples/test_adding_problem.py installs it",
+    "pytest tests/normcore/norms/test_contract.py tests/normcore/spec/test_idle_options.py -k mean_absolute_norm": (
+        "tests/examples/test_mean_absolute_norm.py runs it"
+    ),
     "normbench up --detach": "tests/normbench/cli/test_background.py starts and stops it",
     "normbench up --workers 2": RUNS_ON,
     "normbench api --host 0.0.0.0": RUNS_ON,

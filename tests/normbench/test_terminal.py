@@ -92,7 +92,7 @@ def test_identifying_texts_are_not_cut_on_a_narrow_terminal(
 
 
 def in_a_pipe(identified: dict[str, list[str]], environment: dict[str, str], columns: str) -> dict[str, str]:
-    """What each command prints in a pipe. COLUMNS is not set if ``columns`` is empty."""
+    """Output of each command in a pipe. COLUMNS is not set if ``columns`` is empty."""
     inherited = {k: value for k, value in os.environ.items() if k != "COLUMNS" and not k.startswith("NORMBENCH_")}
     environment = {**inherited, **environment, **({"COLUMNS": columns} if columns else {})}
     result = subprocess.run(
