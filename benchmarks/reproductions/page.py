@@ -56,11 +56,11 @@ What the two papers found, measured again with normbench. LN is *Layer Normaliza
 [arXiv:1607.06450](https://arxiv.org/abs/1607.06450)), RBN is *Recurrent Batch Normalization* (Cooijmans et al. 2017,
 [arXiv:1603.09025](https://arxiv.org/abs/1603.09025)). Both report single runs; ours have several seeds, and an interval
 is the 95% interval of the mean by Student's t. Sections measured by commits after bd0cfa7 have the boards' numbers,
-which are more careful: t at a nominal 97%, so that intervals of few, skewed values are not too short, and a target that
-counts as reached where two validations hold it; all earlier ones, t at 95% and the first validation that reaches it.
-Each section is what fits into an hour on two CPU cores. So most are smaller than the papers' experiments, and ask which
-method comes out ahead rather than for the papers' figures; the last section says what the papers' own sizes would take,
-and what of them was run.
+which are more careful. Their t is at a nominal 97%, so that intervals of few, skewed values are not too short. Their
+target counts as reached where two validations hold it. Earlier sections have t at 95% and the first validation that
+reaches the target. Each section is what fits into an hour on two CPU cores. So most are smaller than the papers'
+experiments. They ask which method comes out ahead, rather than for the papers' figures. The last section says what the
+papers' own sizes would take, and what of them was run.
 
 This page is printed by a program, numbers, verdicts and all. To make it anew, submit a section's specs with the
 commands that stand there to a `normbench up`, whose data directory the program then reads:

@@ -133,7 +133,7 @@ def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:
     own = words(baseline)
     told = (
         f"{TIMES_TOLD} {own} of the same seed holds for {HELD} validations, and to each spec's own best"
-        f" level, as parts of the time in which {own} gets to its best:"
+        f" level. Times are parts of the time in which {own} gets to its best:"
     )
     return f"{prose(told)}\n\n{table(_parts(runs[baseline], runs, metric))}"
 
