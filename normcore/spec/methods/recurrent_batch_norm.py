@@ -52,7 +52,7 @@ class RecurrentBatchNorm(SiteMethod):
     def idle(self, model: Model) -> frozenset[str]:
         idle = set(super().idle(model))
         if not model.recurrent:
-            idle |= {"statistics", "initial_state_noise"}
+            idle |= {"statistics", "initial_state_noise", "population", "momentum"}
         if not model.recurrent or "input" not in self.sites:
             idle.add("input_statistics")
         if self.population == "pass":

@@ -9,6 +9,7 @@ new ``SPEC_VERSION`` with a step in ``UPGRADES``, which keeps the meaning of sto
 and the golden values of specs that rely on it. Add new golden values at the end.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
@@ -412,7 +413,13 @@ def test_fingerprint_equals_its_golden_value(written: dict[str, Any], fingerprin
 
 def test_golden_values_differ_and_cover_every_task() -> None:
     assert len({fingerprint for _, _, fingerprint in GOLDEN}) == len(GOLDEN)
-    assert {written["task"]["name"] for _, written, _ in GOLDEN} == {*BENCHMARKS, *ANALYSES}
+    missing = {*BENCHMARKS, *ANALYSES} - {written["task"]["name"] for _, written, _ in GOLDEN}
+    assert not missing, "\n".join(["add to GOLDEN:", *map(golden_row, sorted(missing))])
+
+
+def golden_row(task: str) -> str:
+    written: dict[str, Any] = {"task": {"name": task}}
+    return f'("{task}", {json.dumps(written)}, "{resolve(written).fingerprint()}"),'
 
 
 def test_the_digest_is_of_sorted_json_without_white_space() -> None:

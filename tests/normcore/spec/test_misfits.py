@@ -122,7 +122,7 @@ WRONG: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
         "sum is input and recurrent together",
     ),
     ({**DIGITS, "model": {"hidden_sizes": [8]}}, ("model", "hidden_sizes"), "did you mean 'hidden_size'?"),
-    ({**DIGITS, "model": {"cell": None}}, ("model", "cell"), "choose from gru, lstm, rnn"),
+    ({**DIGITS, "model": {"cell": None}}, ("model", "cell"), f"choose from {', '.join(CELLS)}"),
     ({**DIGITS, "norm": {"method": "query_key_norm"}}, ("norm", "method"), "it normalizes attention"),
     ({**DENSE, "norm": {"method": "query_key_norm"}}, ("norm", "method"), "choose another method"),
     ({**DIGITS, "norm": {"method": "batch_norm"}}, ("norm", "method"), "lstm has cell, input, recurrent, sum"),

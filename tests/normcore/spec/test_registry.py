@@ -92,7 +92,8 @@ def test_members_are_ordered_by_module_name_and_then_by_line() -> None:
     pixels = ["sequential_mnist", "permuted_mnist", "sequential_digits", "permuted_digits"]
     images = ["feedforward", "convnet"]
     others = ["attentive_reader", "char_lm", "draw", "handwriting"]
-    assert list(BENCHMARKS.ours) == [*others, *images, "order_embedding", *pixels, "skip_thoughts"]
+    found = [name for name in BENCHMARKS.ours if name in EXPECTED["tasks"]]
+    assert found == [*others, *images, "order_embedding", *pixels, "skip_thoughts"]
 
 
 def test_a_class_belongs_to_the_module_that_defines_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
         "'orthogonal', 'identity', 'uniform',",
     ),
     ({**DIGITS, "model": {"identity_gates": ["if"]}}, ("model", "identity_gates", 0), "'i', 'f', 'g' or 'o'"),
-    ({**DIGITS, "model": {"cell": "transformer"}}, ("model", "cell"), "choose from gru, lstm, rnn"),
+    ({**DIGITS, "model": {"cell": "transformer"}}, ("model", "cell"), f"choose from {', '.join(CELLS)}"),
     ({**DIGITS, "norm": {"method": "layer_norm", "gain": 1}}, ("norm", "gain"), "did you mean 'gain_init'?"),
     ({**DIGITS, "training": {"optimizer": {"lr": float("nan")}}}, ("training", "optimizer", "lr"), "finite"),
     ({**DIGITS, "training": {"optimizer": {"name": "adm"}}}, ("training", "optimizer", "name"), "did you mean 'adam'?"),
