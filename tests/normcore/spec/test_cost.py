@@ -1,5 +1,7 @@
 """Costs in the catalogue equal those of the built models and those in the protocols."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -65,7 +67,8 @@ def test_parameter_count_equals_that_of_the_built_network(cell: str, bidirection
     built = SequenceClassifier(build.recurrent(spec.model, 1), 10)
     cost = spec.task.cost(spec.model)
     assert cost is not None
-    of_cell = {name: tuple(parameter.shape) for name, parameter in build.cell(spec.model, 1).named_parameters()}
+    built_cell: Any = build.cell(spec.model, 1)
+    of_cell = {name: tuple(parameter.shape) for name, parameter in built_cell.named_parameters()}
     off = (sum(p.numel() for p in built.parameters()) - cost.parameters) / (7 * 2 * (1 + bidirectional))
     told = f"own_parameters of {cell} lack {off:g} for each unit; a cell with 7 units and 1 input has {of_cell}"
     assert off == 0, told
