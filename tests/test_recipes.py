@@ -35,8 +35,10 @@ OTHERS = tuple(
     for module in ("norms/test_habits", "norms/test_large_values", "kernels/test_choose", "cells/test_contract")
 )
 OWN = "tests/normcore/norms/test_scale_norm.py"
-OF_RECIPES = (OWN, CONTRACT, OF_MODELS, OF_ANALYSES, *OTHERS)
+OF_TASKS = "tests/normcore/tasks/test_reversed_digits.py"
+OF_RECIPES = (OWN, OF_TASKS, CONTRACT, OF_MODELS, OF_ANALYSES, *OTHERS)
 METHOD, CELL, MODEL, ANALYSIS = "scale_norm", "mgu", "mean_reader", "fading_memory"
+VARIANT, TASK = "peephole_lstm", "reversed_digits"
 LIST = """
 import json
 import pytest
@@ -123,7 +125,7 @@ def run(tree: Path, *command: str) -> str:
 @pytest.fixture(scope="module")
 def found_by_name(tree: Path) -> FoundByName:
     """The tests of the recipes' classes in one process. No test may fail or be skipped."""
-    named = " or ".join((METHOD, CELL, MODEL, ANALYSIS))
+    named = " or ".join((METHOD, CELL, MODEL, ANALYSIS, TASK, f"({VARIANT} and test_contract)"))
     (tree / "conftest.py").write_text(LIST)
     said = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", *OF_RECIPES, "-k", named)
     *_, last = said.splitlines()
@@ -141,6 +143,8 @@ def test_the_pages_show_all_files_of_their_recipes() -> None:
         "tests/normcore/norms/test_scale_norm.py",
         "normcore/spec/cells/mgu.py",
         "normcore/cells/mgu.py",
+        "normcore/spec/cells/peephole_lstm.py",
+        "normcore/cells/peephole_lstm.py",
         "normcore/spec/models/mean_reader.py",
         "normcore/models/mean_reader.py",
         "normcore/spec/tasks/resampled_digits.py",
@@ -148,11 +152,12 @@ def test_the_pages_show_all_files_of_their_recipes() -> None:
         "normcore/tasks/reversed_digits.py",
         "normcore/spec/tasks/averaged_digits.py",
         "normcore/tasks/averaged_digits.py",
+        "tests/normcore/tasks/test_reversed_digits.py",
         "normcore/spec/analyses/fading_memory.py",
         "normcore/analyses/fading_memory.py",
     ]
     added = {"scale_norm", "mgu", "mean_reader", "fading_memory"}
-    added |= {"resampled_digits", "reversed_digits", "averaged_digits"}
+    added |= {"resampled_digits", "reversed_digits", "averaged_digits", "peephole_lstm"}
     assert not added & {*METHODS, *CELLS, *MODELS, *BENCHMARKS, *ANALYSES}
     assert len(README.read_text().splitlines()) < 120
 
@@ -245,7 +250,7 @@ print(json.dumps([listed, board]))
     listed, board = json.loads(training.run(tree, "-c", code))
     assert listed["title"] == "Resampled digits"
     assert {"none", "layer_norm", "scale_norm"} < set(listed["methods"])
-    assert set(listed["models"]) == {*CELLS, "mgu"}
+    assert set(listed["models"]) == {*CELLS, "mgu", "peephole_lstm"}
     entries: list[dict[str, Any]] = board["entries"]
     assert [(entry["rank"], entry["method"]) for entry in entries] == [(1, "layer_norm")]
     assert entries[0]["value"]["mean"] == last["result"]["value"]
@@ -268,22 +273,16 @@ def test_method_and_cell_pass_the_other_tests_that_find_them_by_name(found_by_na
     assert sum(len(found_by_name.of(name, *OTHERS)) for name in (METHOD, CELL)) > 40
 
 
-def test_the_task_reads_the_pixels_from_the_last_to_the_first_and_learns(
-    tree: Path, training: WarmPython, tmp_path: Path
-) -> None:
-    code = """
-from normcore.spec.tasks.pixels import SequentialDigits
-from normcore.spec.tasks.reversed_digits import ReversedDigits
-from tests.normcore.tasks.test_pixel_sequences import population
+def test_the_task_passes_the_test_of_its_page(found_by_name: FoundByName) -> None:
+    assert [name for name in found_by_name.chosen if name.startswith(OF_TASKS)] == [
+        f"{OF_TASKS}::test_pixels_come_from_the_last_to_the_first",
+        f"{OF_TASKS}::test_a_smoke_run_learns",
+    ]
 
-(plain,), (back,) = population(SequentialDigits()), population(ReversedDigits())
-print(back.equal(plain.flip(0)) and not back.equal(plain))
-"""
-    assert training.run(tree, "-c", code) == "True\n"
-    task = {"name": "reversed_digits", "profile": "smoke"}
-    spec = {"task": task, "norm": {"method": "layer_norm"}, "training": {"max_steps": 80}}
-    result = events(training, tmp_path, spec)[-1]["result"]
-    assert result["value"] > 2 * result["no_skill"]  # 5 seeds gave 3.4 to 4.1
+
+def test_the_variant_of_a_cell_keeps_the_contract(found_by_name: FoundByName) -> None:
+    cells = "tests/normcore/cells/test_contract.py"
+    assert sum(name.startswith((CONTRACT, cells)) and VARIANT in name for name in found_by_name.chosen) > 50
 
 
 def test_the_cost_of_the_cell_is_that_of_its_parameters(training: WarmPython, tree: Path) -> None:

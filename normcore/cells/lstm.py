@@ -57,11 +57,15 @@ class LSTM(RecurrentCell):
         a = self.normalized_input(x, t, mask)  # (T, B, 4H)
         return a if self.normalizes_sum else self.add_outer_bias(a)
 
+    def summed_inputs(self, term: Tensor, h: Tensor, t: int) -> Tensor:
+        """Compute norm_h(W_h h) + norm_x(W_x x) + b, or the norm of the sum plus b: (B, 4H)."""
+        a = term + normalized_product(self.norm_h, self.weight_hh, h, t)  # Eq. 20, 14
+        if not self.normalizes_sum:
+            return a
+        return self.add_outer_bias(normalized_sum(self.norm_sum, a, self.weight_hh, h, t))
+
     def step(self, term: Tensor, state: LSTMState, t: int) -> LSTMState:
-        a = term + normalized_product(self.norm_h, self.weight_hh, state.h, t)  # Eq. 20, 14: (B, 4H)
-        if self.normalizes_sum:
-            a = self.add_outer_bias(normalized_sum(self.norm_sum, a, self.weight_hh, state.h, t))
-        i, f, g, o = a.chunk(4, 1)
+        i, f, g, o = self.summed_inputs(term, state.h, t).chunk(4, 1)
         c = torch.addcmul(f.sigmoid() * state.c, i.sigmoid(), g.tanh())  # Eq. 21, 15
         read = self.norm_c(c, t)
         h = o.sigmoid() * read.tanh()  # Eq. 22, 16

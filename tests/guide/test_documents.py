@@ -131,7 +131,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     with live_api(settings) as url, worker(db, partial(ended, db)):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH'] or os.defpath}"
         of_service = {"NORMBENCH_DATA_DIR": str(folder), "NORMBENCH_DATASETS_DIR": str(folder / "datasets")}
-        yield Reader(url, {**os.environ, **of_service, "PATH": path, "NORMBENCH_URL": url}, {})
+        yield Reader(url, {**os.environ, **of_service, "PATH": path, "NORMBENCH_URL": url, "COLUMNS": "200"}, {})
     db.close()
 
 
