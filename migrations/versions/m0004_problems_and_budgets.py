@@ -77,8 +77,8 @@ def _create_entries(*columns: sa.Column[Any]) -> None:
 
 
 def _name_the_values_of_results() -> None:
-    """A result of old has the value of one metric; now it has those of all, and what guessing gets, which is not known
-    of it."""
+    """Give older results the value of their one metric by its name. New results have the values of all metrics, and the
+    value of guessing, which older results do not know."""
     connection = op.get_bind()
     results = sa.select(RUNS.c.id, RUNS.c.result).where(RUNS.c.state == "succeeded")
     for id, result in connection.execute(results).all():

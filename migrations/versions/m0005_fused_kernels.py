@@ -1,8 +1,8 @@
 """Workers say whether they have fused kernels, runs whether they need them, and entries which kernel their runs had.
 
-Workers and runs of before have none and need none. The queue's index has the column: workers without kernels would read
-all runs that need some to find one that does not. Columns are added in place: SQLite would otherwise make the table
-anew, and measurements refer to it.
+Older workers have no fused kernels, and older runs need none. The queue's index has the column: without it, a worker
+without kernels would read all runs that need kernels to find a run that does not. Columns are added in place: SQLite
+would otherwise make the table anew, and measurements refer to it.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""Runs say which phase of an evaluation is going on. Those of before say nothing."""
+"""Runs say which phase of an evaluation is going on. Older runs do not say it."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,6 +1,6 @@
 """Entries hold the runs that count and the statistics of docs/results/reliability.md, and are pooled again.
 
-Of a run of before that missed its target it was not kept when it was last below it: that was its last evaluation.
+Older runs do not say when they were last below a target that they missed. Their last evaluation counts as that time.
 """
 
 from typing import Any

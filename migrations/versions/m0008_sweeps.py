@@ -1,4 +1,4 @@
-"""Sweeps, their cells, and which experiments belong to them. Those of before belong to none."""
+"""Sweeps, their cells, and which experiments belong to them. Older experiments belong to no sweep."""
 
 import sqlalchemy as sa
 from alembic import op

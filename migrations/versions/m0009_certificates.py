@@ -1,6 +1,6 @@
 """Runs say what their seconds were spent on and whether they were alone on their machine.
 
-Nobody can tell of runs of before: their seconds leave the boards. Entries are pooled again as the service starts.
+Older runs do not say so. Their seconds leave the boards. Entries are pooled again as the service starts.
 """
 
 import sqlalchemy as sa

@@ -1,4 +1,4 @@
-"""Workers say how much memory they give a training. Null for workers of before, and where it is not known."""
+"""Workers say how much memory they give a training. Null for older workers, and where it is not known."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Runs say how much memory their tensors need at least. Null for runs of before, and where it is not known."""
+"""Runs say how much memory their tensors need at least. Null for older runs, and where it is not known."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -44,6 +44,8 @@ class AttentiveReader(nn.Module):
         )
         self.dropout = nn.Dropout(options.dropout)
         self._init_weights()
+        for name in self.norms:
+            build.parametrize("layer", self.get_submodule(name), "weight")
 
     def _init_weights(self) -> None:
         for name, parameter in self.named_parameters():

@@ -68,7 +68,8 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
     first, *others = enough
     if not others:
         return Verdict(
-            f"{in_sentence(first.name)} is alone here:", f"{_worth(board, first)}; nothing to hold it against yet."
+            f"{in_sentence(first.name)} is alone here:",
+            f"{_worth(board, first)}; there is no other entry to compare it with.",
         )
     tied = [entry for entry in others if entry.tie_group == first.tie_group]
     if tied:
@@ -120,7 +121,7 @@ def _judge_unmeasured(board: Leaderboard) -> Verdict | None:
             f" ({best.model or best.method}, {best.citation}); nothing is measured here yet.",
         )
     if board.entries:
-        return Verdict("Only claims:", "they were measured elsewhere; no run of this service stands by them yet.")
+        return Verdict("Only claims:", "they were measured elsewhere; this service has no runs of them yet.")
     return None
 
 
@@ -204,7 +205,7 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
 def nobody_wins(tasks: Sequence[str]) -> Verdict:
     """Verdict on tasks whose entries all diverged. What an entry reached before it diverged does not count."""
     return Verdict(
-        f"All entries of {wording.listed(tasks)} diverged:", "none has a finite result, so nobody wins overall."
+        f"All entries of {wording.listed(tasks)} diverged:", "no entry has a finite result, so no method wins overall."
     )
 
 
@@ -224,7 +225,7 @@ def overall_verdict(overall: Overall, seeds: Mapping[str, int]) -> Verdict | Non
     if few:
         told = wording.listed([f"{in_sentence(method)} ({describe_seed_count(seeds[method])})" for method in few])
         return Verdict(
-            "Too few seeds to say who wins overall:", f"{told}. By what there is {best} has {worth}; {NEEDED}."
+            "Too few seeds to say who wins overall:", f"{told}. With these seeds, {best} has {worth}; {NEEDED}."
         )
     equal = [one.method for one in others if one.area == first.area]
     if equal:

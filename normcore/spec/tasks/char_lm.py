@@ -16,7 +16,7 @@ from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
 
 SYMBOLS = {"ptb": 50, "text8": 27, "text8_prefix": 27}  # of corpora with a fixed alphabet
 CHARACTERS = {"pydoc": 300_000, "ptb": 5_000_000, "text8": 90_000_000}
-"""Of training text, at least; of other corpora they are not known before the text is read."""
+"""Least number of characters of the training text. For other corpora it is not known before the text is read."""
 FEWEST_SYMBOLS = 2  # for a text with an alphabet that is not known before the text is read
 FEWEST_EXAMPLES = 3  # examples that a text must hold
 LSTM = {"cell": "lstm", "num_layers": 1, "bidirectional": False, "recurrent_init": "orthogonal", "forget_bias": 1.0}

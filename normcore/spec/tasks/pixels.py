@@ -19,12 +19,12 @@ STEPS = {"digits": 64, "mnist": 784}
 TRAINING_IMAGES = {"digits": 1_197, "mnist": 50_000}
 RBN = "Cooijmans et al. 2017, arXiv:1603.09025, section 5.1"
 SPREAD_BIASES = {"bias_init": 1.0}
-"""Of layer norm and RMSNorm on MNIST, a deviation: no paper has them on pixels, and biases start at 0 elsewhere (LN
-section 6).
+"""Options of layer norm and RMSNorm on MNIST. Biases start up to 1, which is a deviation: no paper has these methods on
+pixels, and biases start at 0 elsewhere (LN section 6).
 
-On blank pixels, units that start alike stay alike, and both multiply their gradients by 1/sqrt(eps) per step; random
-biases break the tie. Without them the first gradient on permuted MNIST is nan (seeds 0, 1, 2). After 60 updates of
-profile ``small``, the test accuracy was .346, .309 and .292 with biases up to 1.0, and .282, .260 and .185
+On blank pixels, units that start alike stay alike, and both methods multiply their gradients by 1/sqrt(eps) per step.
+Random biases make the units differ. Without them the first gradient on permuted MNIST is nan (seeds 0, 1, 2). After 60
+updates of profile ``small``, the test accuracy was .346, .309 and .292 with biases up to 1.0, and .282, .260 and .185
 with biases up to 0.1. On the digits nothing overflows without.
 """
 NOISE = {"initial_state_noise": 0.1}
@@ -32,7 +32,7 @@ NOISE = {"initial_state_noise": 0.1}
 
 ORDER = "Expected order, seen in seeds 0, 1 and 2: recurrent_batch_norm, layer_norm, none."
 IN_ORDER = (
-    "Expected order, seen in seeds 0, 1 and 2: recurrent_batch_norm, none. Of layer_norm and none either may be first."
+    "Expected order, seen in seeds 0, 1 and 2: recurrent_batch_norm, none. Either layer_norm or none may be first."
 )
 
 

@@ -1,6 +1,7 @@
 """Contract of models: a method has an effect at every place where it can stand."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -166,16 +167,21 @@ def test_every_model_and_method_is_tried() -> None:
     assert {method for method, _, _ in PLACED} == set(METHODS) - {"none"} - nowhere
 
 
-@pytest.mark.parametrize("model", [model for model in OTHERS if options_of(model).places == {"layer", "output"}])
-def test_every_matrix_of_layers_is_parametrized(model: str) -> None:
+@pytest.mark.parametrize("model", OTHERS)
+def test_every_layer_with_a_norm_is_parametrized(model: str) -> None:
     """A layer that forgets ``parametrize`` would train without the method, and other layers would hide that."""
-    asked: list[str] = []
+    normalized, parametrized = Counter[str](), Counter[str]()
 
-    class Asking(Build):
+    class Counting(Build):
+        def norm_at(self, place: Place, shape: tuple[int, ...]) -> nn.Module:
+            normalized[place] += 1
+            return super().norm_at(place, shape)
+
         def parametrize(self, place: Place, module: nn.Module, *matrices: str) -> None:
-            asked.extend(matrices)
+            assert all(module.get_parameter(matrix).dim() > 1 for matrix in matrices)
+            parametrized[place] += len(matrices)
 
     options = options_of(model)
-    build = Asking(options, NoNorm(), "reference", torch.device("cpu"), torch.float32)
-    network = OTHERS[model].network(build, options)
-    assert len(asked) == sum(parameter.dim() > 1 for parameter in network.parameters())
+    OTHERS[model].network(Counting(options, NoNorm(), "reference", torch.device("cpu"), torch.float32), options)
+    assert parametrized == normalized
+    assert set(normalized) == options.places & {"layer", "output"}

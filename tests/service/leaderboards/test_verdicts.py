@@ -259,6 +259,6 @@ def test_the_overall_verdict_over_few_tasks_names_no_winner() -> None:
 def test_the_overall_verdict_names_methods_with_too_few_seeds() -> None:
     two = (profile("layer_norm", 0.9), profile("none", 0.4))
     assert said(overall_verdict(overall(3, *two), {**FIVE, "none": 1})) == (
-        "Too few seeds to say who wins overall: the method none (1 of 3 seeds). By what there is layer_norm has area"
+        "Too few seeds to say who wins overall: the method none (1 of 3 seeds). With these seeds, layer_norm has area"
         " 0.900 over 3 tasks, the fastest of 1; 3 seeds each are the least that tells anything, 5 are better."
     )
