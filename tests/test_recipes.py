@@ -32,7 +32,10 @@ OF_MODELS = "tests/normcore/models/test_contract.py"
 OF_ANALYSES = "tests/normcore/test_analyse.py"
 OTHERS = tuple(
     f"tests/normcore/{module}.py"
-    for module in ("norms/test_habits", "norms/test_large_values", "kernels/test_choose", "cells/test_contract")
+    for module in (
+        *("norms/test_habits", "norms/test_large_values", "kernels/test_choose", "cells/test_contract"),
+        "spec/test_idle_options",
+    )
 )
 OWN = "tests/normcore/norms/test_scale_norm.py"
 OF_TASKS = "tests/normcore/tasks/test_reversed_digits.py"

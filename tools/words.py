@@ -1,7 +1,8 @@
 """Check of the language: ``python -m tools.words`` prints each fault as ``file:line: what to mend``.
 
 It checks the rules of docs/develop/words.md that a machine can check: the first word of a docstring, the length of
-sentences in docstrings, comments and documents, the names of modules, and the subjects of commits. No file is exempt.
+sentences in docstrings, comments and documents, the names of modules, and the subjects of commits. Only documents in
+``GENERATED`` are exempt.
 """
 
 import ast

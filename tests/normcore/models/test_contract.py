@@ -185,3 +185,29 @@ def test_every_layer_with_a_norm_is_parametrized(model: str) -> None:
     OTHERS[model].network(Counting(options, NoNorm(), "reference", torch.device("cpu"), torch.float32), options)
     assert parametrized == normalized
     assert set(normalized) == options.places & {"layer", "output"}
+
+
+def steps_of(cell: Any, run: Callable[[], object]) -> list[int]:
+    """Numbers of the steps that a cell computes while ``run`` runs."""
+    step, seen = cell.step, list[int]()
+
+    def noting(term: Tensor, state: Any, t: int) -> Any:
+        seen.append(t)
+        return step(term, state, t)
+
+    cell.step = noting
+    run()
+    return seen
+
+
+def test_cells_that_a_model_steps_by_itself_are_told_the_number_of_each_step() -> None:
+    """Batch norm has statistics for each step, so a wrong number takes those of another step."""
+    draw: Any = made(options_of("draw"), NoNorm())
+    noise = torch.randn(3, 2, draw.options.latent_size)
+    for cell in (draw.encoder, draw.decoder):
+        assert steps_of(cell, lambda: draw(torch.rand(2, 8, 8), noise)) == [0, 1, 2]
+    assert steps_of(draw.decoder, lambda: list(draw.generate(noise))) == [0, 1, 2]
+    handwriting: Any = made(options_of("handwriting"), NoNorm())
+    assert steps_of(handwriting.first, lambda: handwriting(torch.rand(4, 3, 3), ALL, 4, TEXT)) == [0, 1, 2, 3]
+    written = handwriting.write(TEXT, torch.zeros(3), torch.Generator().manual_seed(0), most=3)
+    assert steps_of(handwriting.first, lambda: list(written)) == [0, 1, 2]
