@@ -85,9 +85,16 @@ def test_links_of_documents_outside_the_site_have_targets(document: Path) -> Non
     assert list(broken_links(document.parent, document.read_text(encoding="utf-8"))) == []
 
 
+@pytest.mark.parametrize("page", sorted(set(DOCUMENTS) - set(OUTSIDE_OF_THE_SITE)), ids=name_of)
+def test_links_from_the_site_to_other_documents_have_targets(page: Path) -> None:
+    """The site shows such a link as a path, without its heading."""
+    found = broken_links(page.parent, page.read_text(encoding="utf-8"))
+    assert [link for link in found if not (page.parent / link).resolve().is_relative_to(ROOT / "docs")] == []
+
+
 def broken_links(folder: Path, text: str) -> Iterator[str]:
     """Links of a text in ``folder`` to a missing file, or to a missing heading of a Markdown file."""
-    for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text)):
+    for link in re.findall(r"(?:\]\(|src=\")([^)\"\s]+)[)\"]", FENCE.sub("", text)):
         path, _, anchor = link.partition("#")
         target = folder / path
         if "://" in link:
@@ -108,8 +115,14 @@ def test_broken_link_is_found() -> None:
     text = (
         "# A title, with `code`\n[a](#a-title-with-code) [b](#b) [c](README.md) [d](README.md#two-commands)"
         " [e](README.md#three-commands) [f](NOTHING.md) [g](https://example.org/nothing) [h](examples)"
+        ' <img src="docs/pictures/nothing.png" alt="h">'
     )
-    assert list(broken_links(ROOT, text)) == ["#b", "README.md#three-commands", "NOTHING.md"]
+    assert list(broken_links(ROOT, text)) == [
+        "#b",
+        "README.md#three-commands",
+        "NOTHING.md",
+        "docs/pictures/nothing.png",
+    ]
 
 
 def test_the_glossary_has_each_word_once() -> None:
