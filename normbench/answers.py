@@ -7,7 +7,7 @@ State = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 Kind = Literal["tasks", "methods", "datasets", "workers"]
 TimeBy = Literal["steps_to_target", "seconds_to_target"]
-RankBy = Literal["metric", "steps_to_target", "seconds_to_target"]
+RankBy = Literal["metric"] | TimeBy
 Spec = dict[str, Any]
 
 
@@ -284,7 +284,7 @@ class SweepSummary(TypedDict):
 
 
 class BudgetFlip(TypedDict):
-    """Number ``k`` of tried cells from which on one of two methods is better than the other.
+    """Change in the order of two methods: from ``k`` tried cells on, ``better`` is better than ``worse``.
 
     ``is_uncertain`` is True if few choices of ``k`` cells are left.
     """
@@ -404,7 +404,7 @@ class Verdict(TypedDict):
 
 
 class SetAside(TypedDict):
-    """Number of entries that a board leaves out, as they are of an older task, model, optimizer or method.
+    """Number of entries that a board leaves out, because they are of an older task, model, optimizer or method.
 
     ``detail`` says so in words.
     """
