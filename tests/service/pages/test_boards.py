@@ -66,7 +66,7 @@ def test_the_verdict_says_what_the_seeds_show(site: Site, new_page: NewPage, pat
 def test_no_method_wins_overall_if_all_entries_diverged(site: Site, new_page: NewPage) -> None:
     page = new_page(site, figures=True)
     page.goto("/boards?profile=smoke")
-    assert verdict(page).startswith("All entries of sequential_digits diverged: none has a finite result")
+    assert verdict(page).startswith("All entries of sequential_digits diverged: no entry has a finite result")
     expect(page.locator("#profiles-title")).to_have_count(0)
     page.goto("/boards?profile=paper")
     assert "diverged" not in verdict(page)
