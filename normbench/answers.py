@@ -437,6 +437,17 @@ class Leaderboard(TypedDict):
     verdict: NotRequired[Verdict | None]
 
 
+class LeaderboardSummary(TypedDict):
+    """Summary of a board: ``n_entries`` entries of this service's runs, ``n_claims`` results measured elsewhere."""
+
+    task: str
+    profile: str
+    problem: Problem
+    n_entries: int
+    n_runs: int
+    n_claims: int
+
+
 class LeftOut(TypedDict):
     """Task that does not count in the overall leaderboard, and the reason."""
 

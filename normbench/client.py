@@ -488,9 +488,9 @@ class Client:
         """
         return cast(answers.Overall, self._get(OVERALL, **drop_none(profile=profile, rank_by=rank_by)))
 
-    def leaderboards(self) -> list[dict[str, Any]]:
+    def leaderboards(self) -> list[answers.LeaderboardSummary]:
         """List the boards that have entries: task, profile and problem of each."""
-        return cast(list[dict[str, Any]], self._get("/v1/leaderboards")["items"])
+        return cast(list[answers.LeaderboardSummary], self._get("/v1/leaderboards")["items"])
 
     def compare(
         self,

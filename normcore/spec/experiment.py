@@ -27,7 +27,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.methods.method import Method
 from normcore.spec.models import MODELS
 from normcore.spec.models.model import Model
-from normcore.spec.part import Part, contradiction
+from normcore.spec.part import Part, contradiction, refuse_duplicates
 from normcore.spec.task import Kind, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
@@ -87,8 +87,7 @@ class ExperimentSpec(Part):
     @field_validator("seeds")
     @classmethod
     def seeds_differ(cls, seeds: list[int]) -> list[int]:
-        if len(set(seeds)) < len(seeds):
-            raise PydanticCustomError("duplicate", "give every seed once")
+        refuse_duplicates(seeds, "seed")
         return seeds
 
     @field_validator("model", mode="plain", json_schema_input_type=Any)

@@ -1,6 +1,7 @@
 """Base class of all parts of a spec: immutable, strict, closed to unknown fields."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin
 
@@ -68,11 +69,22 @@ def each_once(noun: str, order: Callable[[Any], Any] | None = None) -> AfterVali
     """
 
     def in_one_form(items: tuple[Any, ...]) -> tuple[Any, ...]:
-        if len(set(items)) < len(items):
-            raise PydanticCustomError("duplicate", "give every {noun} once", {"noun": noun})
+        refuse_duplicates(items, noun)
         return tuple(sorted(items, key=order))
 
     return AfterValidator(in_one_form)
+
+
+def refuse_duplicates(items: Sequence[Any], noun: str) -> None:
+    """Raise PydanticCustomError if an item stands twice in a list. ``noun`` is the word for an item."""
+    twice = [item for item, count in Counter(items).items() if count > 1]
+    if twice:
+        shown = str(twice[0]) if isinstance(twice[0], int | str) else f"an equal {noun}"
+        raise PydanticCustomError(
+            "duplicate",
+            "{shown} stands more than once; give every {noun} once",
+            {"noun": noun, "shown": shown},
+        )
 
 
 def _is_tag(annotation: Any) -> bool:

@@ -73,6 +73,9 @@ def scripted(*answers: Answer) -> Iterator[Script]:
         def do_POST(self) -> None:
             self.do_GET()
 
+        def do_DELETE(self) -> None:
+            self.do_GET()
+
         def log_message(self, *_: Any) -> None:
             pass
 

@@ -1,15 +1,19 @@
-"""The client's types of answers are those that the API describes: the same fields, with values of the same types."""
+"""The client's types of answers are those that the API describes: the same fields, with values of the same types.
+Each call of the client returns the type that the API describes for the call's request.
+"""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from inspect import getmembers, isclass
+from inspect import Parameter, getmembers, isclass, isfunction, signature
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import pytest
 
 from guide.reference.http import openapi
-from normbench import answers
+from normbench import Client, answers
+from tests.normbench.script_server import Answer, Request, scripted
 
 Schema = Mapping[str, Any]
 OF_THE_CLIENT = {"Changed", "Deviation", "Replayed"}  # answers that the client computes itself from two runs
@@ -17,10 +21,23 @@ ANSWERS: dict[str, Any] = {name: kind for name, kind in getmembers(answers, iscl
 OTHER_NAMES = {"Recipe": "ReplayOut", "SubmittedResult": "ResultOut"}
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null", Any: "any"}
 
+# Calls that make their answer from the answers of others, or that return bytes, tables or a picture.
+COMPOSED = {
+    *("artifact_text", "compare_replay", "download", "export", "figure", "leaderboard_frame", "looks"),
+    *("looks_at_sweep", "measurements_frame", "replay", "submit_replay", "wait", "wait_for_sweep", "watch"),
+}
+OWN = {"close", "is_ready"}  # calls that return no answer of the API
+OF_ANY_KIND = {"catalogue"}  # returns rows whose fields depend on its argument
+CALLS = [name for name, _ in getmembers(Client, isfunction) if name[0] != "_" and name not in COMPOSED | OWN]
+
 
 @cache
+def description() -> Schema:
+    return openapi()
+
+
 def components() -> Schema:
-    return openapi()["components"]["schemas"]  # type: ignore[no-any-return]
+    return description()["components"]["schemas"]  # type: ignore[no-any-return]
 
 
 @cache
@@ -82,3 +99,46 @@ def test_an_answer_has_the_fields_that_the_api_describes(name: str) -> None:
     assert {field: joined(typed(hint)) for field, hint in get_type_hints(kind).items()} == {
         field: joined(described(values)) for field, values in schema["properties"].items()
     }
+
+
+def request_of(call: str) -> Request:
+    """Make a call of the client with any arguments, and return the request that it sends."""
+    with (
+        scripted(Answer({"items": [], "next_cursor": None, "series": {}}, 201)) as script,
+        Client(script.url) as client,
+    ):
+        parameters = signature(getattr(client, call)).parameters.values()
+        required = [one for one in parameters if one.default is one.empty and one.kind != Parameter.VAR_KEYWORD]
+        given: list[Any] = [{} if "Mapping" in str(one.annotation) else "0" * 64 for one in required]
+        found = getattr(client, call)(*given)
+        if isinstance(found, Iterator):
+            list(found)
+        [request] = script.requests
+        return request
+
+
+def answer_of(request: Request) -> Schema:
+    """Schema of the answer to a request. Of a list or a page, the schema of its rows."""
+    path, _, query = request.path.partition("?")
+    templates = [one for one in description()["paths"] if re.fullmatch(re.sub(r"{\w+}", "[^/]+", one), path)]
+    responses = description()["paths"][min(templates, key=lambda one: one.count("{"))][request.method.lower()][
+        "responses"
+    ]
+    status = min((one for one in responses if one[0] == "2"), key="201 202 200".index)
+    schema = responses[status]["content"]["application/json"]["schema"]
+    if "dry_run" in query:  # a plan, or else the answer of a repeated submission
+        [schema] = (one for one in responses["200"]["content"]["application/json"]["schema"]["anyOf"] if one != schema)
+    while "$ref" in schema and not described(schema) <= ANSWERS.keys():
+        schema = components()[schema["$ref"].rpartition("/")[2]]
+        schema = schema["properties"].get("items", schema["properties"].get("series", schema))
+    return schema  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("call", sorted({*CALLS} - OF_ANY_KIND))
+def test_a_call_returns_the_type_that_the_api_describes(call: str) -> None:
+    returned = get_type_hints(getattr(Client, call))["return"]
+    row = get_args(returned)[0] if get_origin(returned) in (Iterator, tuple) else returned
+    schema = answer_of(request_of(call))
+    if get_origin(returned) is Iterator:
+        schema = schema["items"]
+    assert joined(typed(row)) == joined(described(schema))
