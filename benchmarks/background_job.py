@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +32,7 @@ LEDGER = "ledger.jsonl"
 MIB = 2**20
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Returns:
@@ -47,14 +47,14 @@ def main() -> int:
     stop.add_argument("--why", required=True, help="for the ledger")
     watch = commands.add_parser("watch", help="write the ledger until the service ends; start begins this, too")
     watch.add_argument("pid", type=int, help="of the service")
-    arguments = parser.parse_args()
+    options = parser.parse_args(arguments)
     folder = Path(os.environ["NORMBENCH_DATA_DIR"])
-    if arguments.command == "start":
-        _start(folder, arguments.workers, arguments.port)
-    elif arguments.command == "stop":
-        return _stop(folder, arguments.why)
+    if options.command == "start":
+        _start(folder, options.workers, options.port)
+    elif options.command == "stop":
+        return _stop(folder, options.why)
     else:
-        _watch(folder, arguments.pid)
+        _watch(folder, options.pid)
     return 0
 
 

@@ -1,19 +1,24 @@
 """Every command of ours in a document exists with its options, also where no test runs it.
 
-The command line itself parses ``normbench …``. ``make …`` has its target, ``python -m …`` its module and options.
+The command line itself parses ``normbench …``, and the parsers of our programs parse ``python -m …``. ``make …`` has
+its target. Variables and extras that a document names are declared.
 """
 
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+import tomllib
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import typer
 
 from normbench.cli import app
+from normcore.variables import KNOWN, PREFIX
 from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, blocks_of, commands, name_of
 
 OURS = ("normbench", "make", "python", "python3", "pytest")
@@ -21,6 +26,10 @@ BEFORE = re.compile(r"do|then|\w+=.*")
 """Words before a command: keywords of the shell, and variables with their values."""
 QUOTED = re.compile(rf"`((?:\w+=\S+ )*(?:\.venv/bin/)?(?:{'|'.join(OURS)}) [^`]+)`")
 CLI = typer.main.get_command(app)
+VARIABLE = re.compile(rf"\b{PREFIX}(\w+)")
+RENAMED = {"RING_AGAIN_SECONDS"}  # the changelog has the old name
+EXTRAS = re.compile(r"(?:normbench|(?<=[\s'])\.)\[([\w,-]+)\]")
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 MISTAKES = {
     "normbench leaderbord permuted_digits": "no command of normbench: leaderbord",
@@ -41,6 +50,16 @@ MISTAKES = {
     "python -m benchmarks.nothing": "no module benchmarks.nothing",
     "python3 -m benchmarks.nothing": "no module benchmarks.nothing",
     "python -m benchmarks --onyl faults": "no option --onyl",
+    "python -m benchmarks.against --seed 1 HEAD": "no option --seed",
+    "python -m benchmarks --only submiting": "invalid choice: 'submiting'",
+    "python -m benchmarks.kernels.curves --seeds many": "invalid int value: 'many'",
+    "python -m benchmarks.kernels.before": "required: commit",
+    "python -m benchmarks.background_job go": "invalid choice: 'go'",
+}
+MISTAKES_IN_NAMES = {
+    "`pip install normbench[sever]`": "no extra sever",
+    "pip install -e '.[all,worker,gpus]'": "no extra gpus",
+    "Set `NORMBENCH_DATADIR` before.": "no variable NORMBENCH_DATADIR",
 }
 
 
@@ -79,7 +98,7 @@ def check(command: str, *, complete: bool) -> None:
         elif program == "pytest":
             check_tests(words)
         elif "-m" in words:
-            check_module(*words[words.index("-m") + 1 :])
+            check_module(*words[words.index("-m") + 1 :], complete=complete)
 
 
 def check_tests(words: list[str]) -> None:
@@ -112,13 +131,44 @@ def parse(words: list[str], complete: bool) -> None:
     assert not complete, f"no command of normbench: {' '.join(words)}"
 
 
-def check_module(name: str, *words: str) -> None:
-    """Check that a module of ours can be run, and that its text names the options."""
+def check_module(name: str, *words: str, complete: bool) -> None:
+    """Check that a module of ours can be run, that its text names the options, and that its parser takes all words."""
     module = ROOT / name.replace(".", "/")
     text = [file.read_text("utf-8") for file in (module.with_suffix(".py"), module / "__main__.py") if file.is_file()]
     assert text or name in sys.stdlib_module_names, f"no module {name}"
     missing = [word for word in words if text and word.startswith("--") and f'"{word}"' not in text[0]]
     assert not missing, f"no option {missing[0]} of python -m {name}"
+    if text and "ArgumentParser" in text[0]:
+        main = import_module(f"{name}.__main__" if module.is_dir() else name).main
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ArgumentParser, "parse_args", parse_only)
+            patch.setattr(ArgumentParser, "error", lambda parser, told: report(told, complete))
+            with pytest.raises(Parsed):
+                main(words)
+
+
+class Parsed(Exception):
+    """Exception that ends a program of ours as soon as its arguments are parsed."""
+
+
+def parse_only(parser: ArgumentParser, words: Sequence[str]) -> NoReturn:
+    """Parse arguments as ``parse_args`` does, and end the program."""
+    _, rest = parser.parse_known_args(words)
+    assert not rest, f"unexpected extra argument: {rest[0]}"
+    raise Parsed
+
+
+def report(fault: str, complete: bool) -> NoReturn:
+    """Report a parser's error. A command that is not ``complete`` may lack arguments."""
+    raise ValueError(fault) if complete or "arguments are required" not in fault else Parsed
+
+
+def check_names(text: str) -> None:
+    """Check that variables and extras in a document are declared."""
+    for name in VARIABLE.findall(text):
+        assert name in KNOWN | RENAMED, f"no variable {PREFIX}{name}"
+    for extra in ",".join(EXTRAS.findall(text)).split(","):
+        assert extra in {*DECLARED, ""}, f"no extra {extra}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
@@ -128,6 +178,17 @@ def test_every_command_of_a_document_exists(document: Path) -> None:
             check(command, complete=True)
     for command in in_sentences(document.read_text(encoding="utf-8")):
         check(command, complete=False)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_variables_and_extras_in_a_document_are_declared(document: Path) -> None:
+    check_names(document.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("text", "told"), MISTAKES_IN_NAMES.items())
+def test_mistake_in_a_name_is_reported(text: str, told: str) -> None:
+    with pytest.raises(AssertionError, match=told):
+        check_names(text)
 
 
 @pytest.mark.parametrize(("command", "told"), MISTAKES.items())
