@@ -2,21 +2,24 @@
 
 Each document is run from top to bottom in an empty folder, as by a reader. The service ends each run at once, and has
 the runs of the documents before. A block with a title is a file. ``exp_…`` stands for the newest experiment, and other
-ids likewise. An output on a page has no label that its command does not print.
+ids likewise. An output on a page has no label that its command does not print. JSON, TOML and YAML can be read.
 """
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from normbench import Client
@@ -101,6 +104,7 @@ FINDINGS = [
     for name in (*TABLE_1, "ratio", "ratio.low", "ratio.high", "smallest_batch")
 ]
 """Findings of every analysis: the names that a report card reads."""
+READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
 COMMENT = re.compile(r" +# .*")
 OURS_ALONE = re.compile(r"normbench [^|<>&;$*\n]*(#.*)?$")
 OWN_PROCESS = {"replay"}
@@ -223,6 +227,18 @@ def test_every_block_of_a_document_runs(document: Path, reader: Reader, tmp_path
             printed = run(block, reader, tmp_path)
         elif block.language == "text" and printed:
             assert labels(block.text) <= labels(printed), printed
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_data_in_a_document_can_be_read(document: Path) -> None:
+    for block in blocks(document):
+        READERS.get(block.language, str)(block.text)
+
+
+@pytest.mark.parametrize(("language", "text"), [("json", "{'a': 1}"), ("toml", "a = b"), ("yaml", "a: {b: 1")])
+def test_mistake_in_data_is_reported(language: str, text: str) -> None:
+    with pytest.raises((ValueError, yaml.YAMLError)):
+        READERS[language](text)
 
 
 def test_a_clone_is_installed_so_that_edits_of_it_count() -> None:
