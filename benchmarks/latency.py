@@ -32,7 +32,7 @@ SHARED_REDIS = os.environ.get("BENCH_REDIS_URL", "redis://127.0.0.1:6379/9")  # 
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SubmissionTimes:
     """Times of one submission in milliseconds: until its first step showed, and in the queue."""
 
     first_step: float
@@ -47,7 +47,7 @@ def measure(scratch: Path) -> list[Number]:
         ours.cluster(scratch / "cluster", broker) as cluster,
     ):
         ports = {"up": up, "redis": cluster}
-        seen: dict[str, list[Seen]] = {name: [] for name in ports}
+        seen: dict[str, list[SubmissionTimes]] = {name: [] for name in ports}
         for turn in range(SUBMISSIONS):
             for name in sorted(ports, reverse=bool(turn % 2)):
                 time.sleep(pause.uniform(*PAUSE_SECONDS))
@@ -78,7 +78,7 @@ def measure(scratch: Path) -> list[Number]:
     ]
 
 
-def submit(port: int) -> Seen:
+def submit(port: int) -> SubmissionTimes:
     """Submit a smoke run and wait for its end."""
     connection = Connection(port)
     began = time.perf_counter()
@@ -90,7 +90,7 @@ def submit(port: int) -> Seen:
     connection.close()
     run = ours.finish(port, run["id"])
     waited = datetime.fromisoformat(run["started_at"]) - datetime.fromisoformat(run["created_at"])
-    return Seen(1000 * first_step, 1000 * waited.total_seconds())
+    return SubmissionTimes(1000 * first_step, 1000 * waited.total_seconds())
 
 
 @contextmanager

@@ -33,7 +33,7 @@ TARGET = Target("ratio", "at most", 1.02)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RunTimes:
     """Times of one run, in seconds."""
 
     train_seconds: float
@@ -41,8 +41,8 @@ class Taken:
 
 
 def measure(scratch: Path) -> list[Number]:
-    sides: dict[str, Callable[[Path], Taken]] = {"served": _served, "alone": _alone}
-    taken: dict[str, list[Taken]] = {name: [] for name in sides}
+    sides: dict[str, Callable[[Path], RunTimes]] = {"served": _served, "alone": _alone}
+    taken: dict[str, list[RunTimes]] = {name: [] for name in sides}
     for pair in range(PAIRS):
         for name in sorted(sides, reverse=bool(pair % 2)):
             folder = scratch / f"{name}-{pair}"
@@ -59,7 +59,7 @@ def _number(what: str, served: list[float], alone: list[float]) -> Number:
     return number(f"overhead: {what}", "s", served, versus="python -m normcore", theirs=alone, target=TARGET)
 
 
-def _alone(folder: Path) -> Taken:
+def _alone(folder: Path) -> RunTimes:
     spec = folder / "spec.json"
     spec.write_text(json.dumps(SPEC))
     command = [sys.executable, "-m", "normcore", str(spec)]
@@ -72,13 +72,13 @@ def _alone(folder: Path) -> Taken:
                 if event["event"] == "started":
                     began = time.perf_counter()
                 elif event["event"] == "finished":
-                    return Taken(event["result"]["train_seconds"], time.perf_counter() - began)
+                    return RunTimes(event["result"]["train_seconds"], time.perf_counter() - began)
         finally:
             process.kill()
     raise RuntimeError("python -m normcore ended without the event finished")
 
 
-def _served(folder: Path) -> Taken:
+def _served(folder: Path) -> RunTimes:
     with ours.up(folder) as port:
         connection = Connection(port)
         [run] = connection.json(post("/v1/experiments", SPEC))["runs"]
@@ -90,4 +90,4 @@ def _served(folder: Path) -> Taken:
         ended = ours.finish(port, run["id"])
         began = (artifacts / "1.environment.json").stat().st_mtime
         finished = datetime.fromisoformat(ended["finished_at"]).timestamp()
-        return Taken(ended["result"]["train_seconds"], finished - began)
+        return RunTimes(ended["result"]["train_seconds"], finished - began)

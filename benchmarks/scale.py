@@ -39,7 +39,7 @@ BOARD = "/v1/leaderboards/permuted_digits?profile=small"
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledDatabase:
     """Filled database, with ids of some rows that the calls ask for."""
 
     url: str
@@ -151,7 +151,7 @@ def _new_database(server: str, name: str) -> str:
     return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 
-def fill(scratch: Path, url: str, experiments: int) -> Filled:
+def fill(scratch: Path, url: str, experiments: int) -> FilledDatabase:
     """Make a database with a board of 1,000 entries and the measurements of all runs.
 
     Args:
@@ -164,7 +164,7 @@ def fill(scratch: Path, url: str, experiments: int) -> Filled:
         first, second = session.scalars(select(Entry.fingerprint).order_by(Entry.fingerprint).limit(2)).all()
         run, long_run = session.execute(select(Run.id, Run.experiment_id).order_by(Run.id).limit(2)).all()
         _measure_runs(session, LONG_CURVE, [long_run.id], after=STEPS)
-        filled = Filled(url, run.experiment_id, run.id, long_run.id, (first, second))
+        filled = FilledDatabase(url, run.experiment_id, run.id, long_run.id, (first, second))
     db.close()
     return filled
 

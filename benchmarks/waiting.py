@@ -72,7 +72,7 @@ def fill_curves(db: Database) -> dict[str, Large]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class LargeRequest:
     """Outcome of a large request that was sent several times at once.
 
     Attributes:
@@ -87,7 +87,7 @@ class Answered:
     waits: list[float]
 
 
-def ask_beside(port: int, large: Large, *, at_once: int = AT_ONCE) -> Answered:
+def ask_beside(port: int, large: Large, *, at_once: int = AT_ONCE) -> LargeRequest:
     """Send a request several times at once, and ask ``/healthz`` again and again until all are answered."""
     waits: list[float] = []
     asked, done = threading.Event(), threading.Event()
@@ -111,7 +111,7 @@ def ask_beside(port: int, large: Large, *, at_once: int = AT_ONCE) -> Answered:
     finally:
         done.set()
         beside.join()
-    return Answered([status for status, _ in answers], seconds, max(size for _, size in answers), waits)
+    return LargeRequest([status for status, _ in answers], seconds, max(size for _, size in answers), waits)
 
 
 def send(port: int, large: Large) -> tuple[int, int]:

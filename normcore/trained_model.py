@@ -21,7 +21,7 @@ PARTS: Mapping[str, type] = {"spec": str, "seed": int, "state_dict": dict}
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedModel:
     """Trained model of a run.
 
     Attributes:
@@ -38,7 +38,7 @@ class Trained:
     model: nn.Module
 
 
-def load(content: bytes, datasets_dir: Path | None, device: str | torch.device = "cpu") -> Trained:
+def load(content: bytes, datasets_dir: Path | None, device: str | torch.device = "cpu") -> TrainedModel:
     """Load a trained model from the bytes that ``normcore.events.Finished.model()`` returned. A worker stores them as
     ``model.pt``.
 
@@ -56,7 +56,7 @@ def load(content: bytes, datasets_dir: Path | None, device: str | torch.device =
     with reproducible(parts["seed"], device, torch.get_num_threads()):
         task, model = task_and_model(_runnable_here(spec), device, datasets_dir)
     _fill(model, parts["state_dict"], spec)
-    return Trained(spec, parts["seed"], task, model.eval())
+    return TrainedModel(spec, parts["seed"], task, model.eval())
 
 
 def _parts(content: bytes) -> dict[str, Any]:

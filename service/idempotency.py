@@ -9,14 +9,14 @@ from normcore.spec import digest
 from service.errors import Conflict
 
 
-class Keyed(Protocol):
+class KeyedRow(Protocol):
     """Row of a table that has an ``idempotency_key``, with the digest of the request that stored the row."""
 
     @property
     def request_digest(self) -> str: ...
 
 
-R = TypeVar("R", bound=Keyed)
+R = TypeVar("R", bound=KeyedRow)
 
 
 def digest_if_possible(body: Any) -> str | None:

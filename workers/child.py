@@ -16,7 +16,7 @@ from normcore.spec.plug_ins.errors import CannotRun
 from workers import memory, training_log
 from workers.loaded_code import LOADED
 from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, name_files
-from workers.training import CodeEdited, OlderModel, Training, Trouble, Unstored
+from workers.training import CodeEdited, OlderModel, Training, Trouble, UnstoredMeasurements
 
 PASSING = {  # errors of the machine, which have nothing to do with what is trained
     getattr(errno, name)
@@ -33,7 +33,7 @@ def work(job: Job, worker: Connection) -> None:
     os.setsid()
     keep_freed_memory()
     memory.restrict(job.memory, job.device)
-    stop, unstored = threading.Event(), Unstored()
+    stop, unstored = threading.Event(), UnstoredMeasurements()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_listen, args=(worker, unstored), daemon=True).start()
@@ -48,7 +48,7 @@ def work(job: Job, worker: Connection) -> None:
 
 
 def _execute(
-    job: Job, worker: Connection, stop: threading.Event, unstored: Unstored
+    job: Job, worker: Connection, stop: threading.Event, unstored: UnstoredMeasurements
 ) -> RunFinished | Analysed | Stopped | Troubled | Failed | CodeChanged:
     """Execute the run, and return the message that says how it ended."""
     try:
@@ -78,7 +78,7 @@ def _execute(
         return Troubled(cause) if isinstance(error, OSError) and error.errno in PASSING else Failed(cause)
 
 
-def _listen(worker: Connection, unstored: Unstored) -> None:
+def _listen(worker: Connection, unstored: UnstoredMeasurements) -> None:
     """Receive messages about which measurements are stored; exit when the worker is gone."""
     try:
         while True:

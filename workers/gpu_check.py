@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 Check = Callable[[Pair, str], "Verdict"]
 
 
-class Known(NamedTuple):
+class CheckResults(NamedTuple):
     """Results of the checks on a device: pairs of cell and method without a verdict, pairs with wrong numbers, and a
     summary.
     """
@@ -104,14 +104,14 @@ def _try_one(worker: Connection, pair: Pair, device_name: str, check: Check) -> 
     worker.send(why)
 
 
-def _read_verdicts(device: str) -> Known:
+def _read_verdicts(device: str) -> CheckResults:
     """Read the results of the checks, in a process of its own.
 
     Raises:
         ChildProcessError: that process ended before it sent the results.
     """
     with run_in_process(_look, device) as task:
-        known: Known = task.receive()
+        known: CheckResults = task.receive()
     return known
 
 
@@ -124,7 +124,7 @@ def _look(worker: Connection, device_name: str) -> None:
     found = verdicts.read(device)
     untried = [pair for pair in FUSED_PAIRS if pair not in found]
     wrong = [pair for pair, verdict in found.items() if verdict.wrong is not None]
-    worker.send(Known(untried, wrong, verdicts.summary(device)))
+    worker.send(CheckResults(untried, wrong, verdicts.summary(device)))
 
 
 def _check(pair: Pair, device_name: str) -> "Verdict":

@@ -52,7 +52,7 @@ class OlderModel(Exception):
     """The code of the model that an analysis names was edited since the analysis was submitted."""
 
 
-class Unstored:
+class UnstoredMeasurements:
     """Measurements that may not be in the database yet. The worker says when they are stored."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Training:
         stop: when it is set, the training writes a checkpoint and ends.
     """
 
-    def __init__(self, job: Job, worker: Connection, stop: threading.Event, unstored: Unstored) -> None:
+    def __init__(self, job: Job, worker: Connection, stop: threading.Event, unstored: UnstoredMeasurements) -> None:
         self._job, self._worker, self._stop, self._unstored = job, worker, stop, unstored
         with _store_is_needed():
             self._store = Artifacts(job.artifacts_url)

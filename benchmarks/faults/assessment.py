@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.faults.observations import ENDED, Injury, Rows, RunSeen, Sample, Seen, Undisturbed, has_trained
+from benchmarks.faults.observations import (
+    ENDED,
+    BackendObservations,
+    Injury,
+    Rows,
+    RunSeen,
+    Sample,
+    UndisturbedTraining,
+    has_trained,
+)
 from benchmarks.faults.scenario import Kind
 
 SECONDS = ("train_seconds", "seconds_to_target")  # fields of a result that differ between equal trainings
@@ -47,7 +56,7 @@ class Assessment:
         return sum(wrong.total for wrong in self.wrong.values())
 
 
-def assess(seen: Seen) -> Assessment:
+def assess(seen: BackendObservations) -> Assessment:
     """Assess all observations of one backend."""
     states = [state_of(run) for run in seen.runs]
     wrong = {run.run_id: wrong_rows(run, seen.undisturbed[run.training]) for run in seen.runs}
@@ -118,7 +127,7 @@ def _foreign_rows(run: RunSeen) -> Iterator[str]:
         newest = max(by)
 
 
-def wrong_rows(run: RunSeen, undisturbed: Undisturbed) -> Wrong:
+def wrong_rows(run: RunSeen, undisturbed: UndisturbedTraining) -> Wrong:
     """Count measurements of a run that differ from the training without faults.
 
     A run that did not succeed is compared up to its last measurement.
@@ -134,7 +143,7 @@ def wrong_rows(run: RunSeen, undisturbed: Undisturbed) -> Wrong:
     )
 
 
-def has_result_of(run: RunSeen, undisturbed: Undisturbed) -> bool:
+def has_result_of(run: RunSeen, undisturbed: UndisturbedTraining) -> bool:
     """Tell if a succeeded run has the same result as the training without faults; True for other runs."""
     if run.final is None or state_of(run) != "succeeded":
         return True

@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedRun:
     """Run that the service has accepted. ``training`` is the index of its load."""
 
     run_id: str
@@ -27,7 +27,7 @@ class Loader:
     """Loader: submits the loads in turns, the next one as soon as a run has ended."""
 
     def __init__(self, port: int, loads: Sequence[Load], watch: Watch, in_flight: int) -> None:
-        self.accepted: list[Accepted] = []
+        self.accepted: list[AcceptedRun] = []
         self.cancelled: dict[str, int] = {}  # by id of the run: its attempt when the cancel was sent
         self._api, self._cancelling = Api(port), Api(port)
         self._loads, self._watch, self._in_flight = loads, watch, in_flight
@@ -43,7 +43,7 @@ class Loader:
             training = number % len(self._loads)
             experiment = self._api.submit(self._loads[training].body(), f"load-{number}")
             [run] = experiment["runs"]
-            self.accepted.append(Accepted(run["id"], experiment["id"], training))
+            self.accepted.append(AcceptedRun(run["id"], experiment["id"], training))
             self._watch.add(run["id"])
 
     def cancel(self, run_id: str) -> None:

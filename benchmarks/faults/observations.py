@@ -56,7 +56,7 @@ class Injury:
 
 
 @dataclass(frozen=True, slots=True)
-class Undisturbed:
+class UndisturbedTraining:
     """Training without faults: its measurements, and its result without the seconds."""
 
     rows: Rows
@@ -86,7 +86,7 @@ class RunSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BackendObservations:
     """Observations of one backend.
 
     Attributes:
@@ -97,6 +97,6 @@ class Seen:
     backend: str
     runs: Sequence[RunSeen]
     injuries: Sequence[Injury]
-    undisturbed: Sequence[Undisturbed]
+    undisturbed: Sequence[UndisturbedTraining]
     known: int
     outage: str

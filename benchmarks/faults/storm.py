@@ -11,8 +11,8 @@ from sqlalchemy import column, create_engine, select, table
 from benchmarks.faults.api import Api
 from benchmarks.faults.backends import BACKENDS, Backend
 from benchmarks.faults.injuries import RECOVERY_SECONDS, NoVictim, Scene, inflict, is_over
-from benchmarks.faults.loads import Accepted, Loader, loading
-from benchmarks.faults.observations import Injury, Rows, RunSeen, Seen, Undisturbed
+from benchmarks.faults.loads import AcceptedRun, Loader, loading
+from benchmarks.faults.observations import BackendObservations, Injury, Rows, RunSeen, UndisturbedTraining
 from benchmarks.faults.scenario import Fault, Size, plan
 from benchmarks.faults.watch import Watch, watching
 
@@ -22,8 +22,14 @@ MEASUREMENTS = table("measurements", column("run_id"), column("step"), column("a
 
 
 def storm(
-    name: str, size: Size, references: Sequence[Undisturbed], folder: Path, *, seed: int, break_lease: bool = False
-) -> Seen:
+    name: str,
+    size: Size,
+    references: Sequence[UndisturbedTraining],
+    folder: Path,
+    *,
+    seed: int,
+    break_lease: bool = False,
+) -> BackendObservations:
     """Cause the faults of ``size`` on one backend; return all observations.
 
     Args:
@@ -38,7 +44,7 @@ def storm(
             scene = Scene(backend, Api(backend.port), watch, loader)
             injuries = _inflict(scene, plan(size.faults[name], seed), size.seconds)
         watch.wait_for(lambda: not watch.unfinished(), DRAIN_SECONDS)
-        return Seen(
+        return BackendObservations(
             backend=name,
             runs=_collect(backend, loader, watch),
             injuries=injuries,
@@ -91,7 +97,7 @@ def _collect(backend: Backend, loader: Loader, watch: Watch) -> list[RunSeen]:
     ]
 
 
-def _rows(api: Api, accepted: Accepted) -> Rows:
+def _rows(api: Api, accepted: AcceptedRun) -> Rows:
     answer = api.get(f"/v1/runs/{accepted.run_id}/measurements") or {"series": {}}
     return {(name, step): value for name, curve in answer["series"].items() for step, value, _ in curve["points"]}
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchmarks.reproductions.markdown import Row, number, table, words
-from benchmarks.reproductions.measurements import Analysed
+from benchmarks.reproductions.measurements import AnalysisFindings
 
 HOLDS = {True: "yes", False: "**no**", None: ""}
 
 
-def findings(found: Mapping[str, Analysed]) -> str:
+def findings(found: Mapping[str, AnalysisFindings]) -> str:
     """Table with one row for each finding. If an analysis has findings with a claim, only those are shown.
 
     Args:
@@ -18,7 +18,7 @@ def findings(found: Mapping[str, Analysed]) -> str:
     return table(_rows(found)) if found else "Not run."
 
 
-def _rows(found: Mapping[str, Analysed]) -> Iterator[Row]:
+def _rows(found: Mapping[str, AnalysisFindings]) -> Iterator[Row]:
     yield ("spec", "finding", "found", "the paper says", "holds")
     for name, analysed in found.items():
         claimed = [finding for finding in analysed.findings if finding["claim"] is not None]

@@ -12,7 +12,7 @@ from normcore.spec import ExperimentSpec, TrainingSpec
 from normcore.target import Point, Time
 from service.artifacts import Artifacts
 from service.experiments.tables import Experiment, Measurement, Run
-from service.leaderboards.entry import Pooled, RunResult, read_pooled, spans_of
+from service.leaderboards.entry import EntryStatistics, RunResult, read_pooled, spans_of
 from service.leaderboards.tables import Entry
 
 
@@ -29,7 +29,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class SpecResults:
     """Results of all succeeded runs of one spec.
 
     Attributes:
@@ -41,7 +41,7 @@ class Trained:
         minutes: mean minutes of a run, for training and evaluation.
     """
 
-    pooled: Pooled
+    pooled: EntryStatistics
     runs: Mapping[int, str]
     values: Mapping[int, float | None]
     times: Mapping[int, Time]
@@ -61,7 +61,7 @@ class Trained:
         return next((run for seed, run in self.runs.items() if self.values[seed] is not None), None)
 
 
-def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None:
+def trained(session: Session, spec: TrainingSpec, series: str) -> SpecResults | None:
     """Read the results of a spec; None before one of its runs has succeeded.
 
     Args:
@@ -72,7 +72,7 @@ def trained(session: Session, spec: TrainingSpec, series: str) -> Trained | None
         return None
     results, runs = [RunResult(**stored) for stored in entry.results], _runs(session, spec)
     metric = spec.task.metric().name
-    return Trained(
+    return SpecResults(
         pooled=read_pooled(entry.pooled),
         runs={result.seed: result.run_id for result in results},
         values={result.seed: result.converged for result in results},
@@ -91,19 +91,19 @@ def made_by(run_id: str, artifact: str, artifacts: Artifacts) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysed:
+class AnalysisFindings:
     """Findings of the newest run of an analysis, and the run's machine."""
 
     findings: Sequence[Mapping[str, Any]]
     machines: Sequence[Machine]
 
 
-def analysed(session: Session, spec: ExperimentSpec) -> Analysed | None:
+def analysed(session: Session, spec: ExperimentSpec) -> AnalysisFindings | None:
     """Read the findings of an analysis' newest run; None before a run has succeeded."""
     return _found(_runs(session, spec))
 
 
-def analysed_runs_of(session: Session, spec: ExperimentSpec, task: str) -> Analysed | None:
+def analysed_runs_of(session: Session, spec: ExperimentSpec, task: str) -> AnalysisFindings | None:
     """Read the findings of the newest analysis ``task`` of a run of the training ``spec``; None if there is none."""
     looked_into = {run.id for run in _runs(session, spec)}
     experiments = session.scalars(select(Experiment).where(Experiment.task == task).order_by(Experiment.id))
@@ -111,10 +111,10 @@ def analysed_runs_of(session: Session, spec: ExperimentSpec, task: str) -> Analy
     return _found([run for experiment in found for run in experiment.runs if run.state == "succeeded"])
 
 
-def _found(runs: Sequence[Run]) -> Analysed | None:
+def _found(runs: Sequence[Run]) -> AnalysisFindings | None:
     if not runs:
         return None
-    return Analysed(cast(dict[str, Any], runs[-1].result)["findings"], [_machine(runs[-1])])
+    return AnalysisFindings(cast(dict[str, Any], runs[-1].result)["findings"], [_machine(runs[-1])])
 
 
 def _runs(session: Session, spec: ExperimentSpec) -> Sequence[Run]:

@@ -18,7 +18,7 @@ from benchmarks.reproductions.carryover import (
 from benchmarks.reproductions.earlier import FULL_SIZE, GLANCE, Earlier
 from benchmarks.reproductions.findings import findings
 from benchmarks.reproductions.markdown import NOT_RUN, Row, number, prose, table, words
-from benchmarks.reproductions.measurements import Machine, Trained, analysed, analysed_runs_of, made_by, trained
+from benchmarks.reproductions.measurements import Machine, SpecResults, analysed, analysed_runs_of, made_by, trained
 from benchmarks.reproductions.sections import CURVES, Citation, Section
 from benchmarks.reproductions.seeds import OfSections
 from benchmarks.reproductions.trainings import (
@@ -214,7 +214,9 @@ def _origin_of(section: Section, before: Earlier, old_rows: Mapping[str, Row]) -
         yield prose(f"{STAYS.format(listed(list(map(words, old_rows))), curves)}{measured[1]}.")
 
 
-def _samples(artifacts: Artifacts, section: Section, runs: Mapping[str, Trained | None], text: str) -> Iterator[str]:
+def _samples(
+    artifacts: Artifacts, section: Section, runs: Mapping[str, SpecResults | None], text: str
+) -> Iterator[str]:
     """Yield links to the pictures that ``pictures.draw`` writes, and the beginnings of texts that models made.
 
     Args:

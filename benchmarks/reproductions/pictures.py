@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from benchmarks.reproductions.markdown import words
 from benchmarks.reproductions.mean_curves import Band, mean_curves
-from benchmarks.reproductions.measurements import Trained, made_by, trained
+from benchmarks.reproductions.measurements import SpecResults, made_by, trained
 from benchmarks.reproductions.sections import CURVES, Section
 from normcore.figures.figure import Figure, apply_theme
 from normcore.spec import TrainingSpec
@@ -72,7 +72,7 @@ def bands(curves: Iterable[Sequence[Point]], limits: Limits = UNLIMITED) -> list
     return found
 
 
-def _curves(section: Section, runs: Mapping[str, Trained], metric: Metric) -> Figure:
+def _curves(section: Section, runs: Mapping[str, SpecResults], metric: Metric) -> Figure:
     by_name = {words(name): bands(run.curves.values(), Limits.of(metric)) for name, run in runs.items()}
     y = f"{words(metric.name)} in validation"
     return mean_curves(by_name, section.title, "updates", y, words(section.baseline))

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from scipy.special import stdtrit
 
 from benchmarks.reproductions.markdown import NOT_RUN, Row, words
-from benchmarks.reproductions.measurements import Trained
+from benchmarks.reproductions.measurements import SpecResults
 from benchmarks.reproductions.sections import Data
 from normcore.spec.training import Training
 from normcore.target import Time
@@ -51,7 +51,7 @@ class Seeds(Data):
     is_printed: bool = False
 
     @classmethod
-    def of(cls, run: Trained, training: Training) -> Self:
+    def of(cls, run: SpecResults, training: Training) -> Self:
         """Make the results from the runs of a database."""
         return cls(
             values=dict(run.values),

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from benchmarks.reproductions.markdown import NOT_RUN, Row, number, prose, table, words
-from benchmarks.reproductions.measurements import Trained
+from benchmarks.reproductions.measurements import SpecResults
 from benchmarks.reproductions.orders import Held, Values, held
 from benchmarks.reproductions.sections import TO_THE_TARGET, Order
 from benchmarks.reproductions.verdicts import Step, describe
@@ -14,7 +14,7 @@ from normcore.spec.metric import Metric
 from normcore.target import HELD
 from service.statistics.times import Fraction, TimeUnit, to_baselines_best
 
-Runs = Mapping[str, Trained | None]
+Runs = Mapping[str, SpecResults | None]
 """Results of trainings by the name of the spec; None for a spec without a run."""
 TIMES: tuple[TimeUnit, ...] = ("steps", "seconds")
 UNRESOLVED = "at or before the first evaluation, {} updates: not resolved"
@@ -72,7 +72,7 @@ def _rows(
             yield (words(name), *_cells(run, shows, first[name]))
 
 
-def _cells(run: Trained, shows: str, first: int) -> Row:
+def _cells(run: SpecResults, shows: str, first: int) -> Row:
     center = run.pooled.value
     interval = center.ci95 if center is not None else None
     return (
@@ -94,14 +94,14 @@ def other_metrics(runs: Runs, metrics: Sequence[Metric]) -> Iterator[str]:
         yield f"{told}\n\n{table([('spec', *map(words, others)), *rows])}"
 
 
-def _mean_of(run: Trained, metric: str) -> str:
+def _mean_of(run: SpecResults, metric: str) -> str:
     found = run.pooled.values.get(metric)
     if found is None:
         return "–"
     return number(found.mean) + (f" ({number(found.ci95[0])} to {number(found.ci95[1])})" if found.ci95 else "")
 
 
-def _to_the_target(run: Trained) -> str:
+def _to_the_target(run: SpecResults) -> str:
     steps = run.pooled.steps
     return f"{'–' if steps.median is None else number(steps.median)} ({steps.reached} of {run.pooled.n_seeds})"
 
@@ -138,7 +138,7 @@ def to_the_best_of(baseline: str, runs: Runs, metric: Metric) -> str:
     return f"{prose(told)}\n\n{table(_parts(runs[baseline], runs, metric))}"
 
 
-def _parts(baseline: Trained | None, runs: Runs, metric: Metric) -> Iterator[Row]:
+def _parts(baseline: SpecResults | None, runs: Runs, metric: Metric) -> Iterator[Row]:
     yield ("spec", *(cell for what in ("updates", "seconds", "updates to its own") for cell in (what, "95% interval")))
     for name, run in runs.items():
         if baseline is not None and run is not None:
@@ -177,7 +177,7 @@ def _unresolved(found: OrderResult) -> str:
     return f" The updates of {names} are not resolved: they are at or before the first evaluation."
 
 
-def is_unresolved(run: Trained, first: int) -> bool:
+def is_unresolved(run: SpecResults, first: int) -> bool:
     """Tell if a spec's median time to the target is at or before the first evaluation."""
     return is_first(_to_the_target(run), first)
 
@@ -210,7 +210,7 @@ def _measure(by: str) -> str:
     return {"": "", TO_THE_TARGET: ", by updates to the target"}.get(by, f", by `{by}` in the end")
 
 
-def _values(run: Trained, by: str) -> Values:
+def _values(run: SpecResults, by: str) -> Values:
     return {"": run.values, TO_THE_TARGET: run.steps}.get(by, run.shown)
 
 

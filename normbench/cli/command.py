@@ -149,10 +149,10 @@ def console(*, err: bool = False) -> Console:
         return found
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() and int(columns) else PIPE_WIDTH
-    return Console(file=cast(IO[str], Trimmed(found.file)), highlight=False, width=width)
+    return Console(file=cast(IO[str], TrimmedStream(found.file)), highlight=False, width=width)
 
 
-class Trimmed:
+class TrimmedStream:
     """Stream that leaves out blanks at the ends of lines, which tables have."""
 
     def __init__(self, stream: IO[str]) -> None:

@@ -118,7 +118,7 @@ def hidden_dynamics(network: Recurrent, x: Tensor, weight_scale: float) -> list[
     """
     scaled = copy.deepcopy(network).double()
     for cell in scaled.cells:
-        register_parametrization(cell, "weight_hh", Scaled(weight_scale))
+        register_parametrization(cell, "weight_hh", ScaledWeight(weight_scale))
     watched = {
         name: _watch_magnitudes(module)
         for name, module in scaled.named_modules()
@@ -157,7 +157,7 @@ def growth_per_step(magnitudes: Sequence[float]) -> float | None:
     return linear_regression(*zip(*points, strict=True)).slope if len(points) > 1 else None
 
 
-class Scaled(nn.Module):
+class ScaledWeight(nn.Module):
     """Parametrization W -> scale W, applied after other parametrizations of W."""
 
     def __init__(self, scale: float) -> None:

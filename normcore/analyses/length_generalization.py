@@ -17,7 +17,7 @@ from normcore.spec.analyses.length_generalization import LengthGeneralization
 from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 from normcore.spec.tasks.char_lm import CharLM as Options
 from normcore.tasks.char_lm import CharacterModelling
-from normcore.trained_model import Trained
+from normcore.trained_model import TrainedModel
 
 LENGTHS = (100, 300, 500, 1000)  # characters; the figure's curves have these lengths
 
@@ -108,7 +108,7 @@ def rise_findings(scores: Sequence[LengthScore], trained_length: int, is_the_fig
     return [finding]
 
 
-def length_generalization(trained: Trained, length: int) -> LengthScore:
+def length_generalization(trained: TrainedModel, length: int) -> LengthScore:
     """Test the model on consecutive segments of one length; each segment starts with the initial state.
 
     Segments come in batches of 100, as in the authors' code. A short text makes smaller batches, with noisier

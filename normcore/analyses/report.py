@@ -13,7 +13,7 @@ from torch import nn
 from normcore.events import Finding
 from normcore.spec import TrainingSpec, changes
 from normcore.spec.methods.method import Method
-from normcore.trained_model import Trained, load
+from normcore.trained_model import TrainedModel, load
 
 CPU = torch.device("cpu")
 NO_MATTER = frozenset({"training.kernel", "training.target"})  # fields of a spec that do not change its results
@@ -33,7 +33,7 @@ class Resources:
     datasets_dir: Path | None = None
     trained: bytes | None = None
 
-    def load_trained(self) -> Trained:
+    def load_trained(self) -> TrainedModel:
         """Load the trained model that the analysis is about.
 
         Raises:

@@ -29,7 +29,7 @@ COCO_SPLITS = {"train": "train", "restval": "train", "val": "valid", "test": "te
 
 
 @dataclass(frozen=True, slots=True)
-class Captioned:
+class CaptionSplit:
     """Captioned images: features (N, F) float32, and ``CAPTIONS`` captions of each image, as lists of words."""
 
     features: Tensor
@@ -38,7 +38,7 @@ class Captioned:
     def __len__(self) -> int:
         return len(self.captions)
 
-    def first(self, images: int | None) -> "Captioned":
+    def first(self, images: int | None) -> "CaptionSplit":
         """Limit to the first ``images`` images; None keeps all."""
         return (
             self if images is None else replace(self, features=self.features[:images], captions=self.captions[:images])
@@ -49,9 +49,9 @@ class Captioned:
 class CaptionedImages:
     """Captioned images in three splits, and the digests of their files."""
 
-    train: Captioned
-    valid: Captioned
-    test: Captioned
+    train: CaptionSplit
+    valid: CaptionSplit
+    test: CaptionSplit
     checksums: Mapping[str, str]
 
 
@@ -71,9 +71,9 @@ def load(name: str, datasets_dir: Path | None) -> CaptionedImages:
     with np.load(io.BytesIO(read_bytes(dataset, FLICKR_FEATURES, datasets_dir)), allow_pickle=False) as archive:
         logits = torch.from_numpy(archive["probs"]).log()
     logits -= logits.mean(1, keepdim=True)
-    whole = Captioned(logits, [said[name] for name in names])
+    whole = CaptionSplit(logits, [said[name] for name in names])
     cuts = (0, FLICKR_TRAIN, FLICKR_TRAIN + FLICKR_VALID, len(whole))
-    train, valid, test = (Captioned(whole.features[a:b], whole.captions[a:b]) for a, b in pairwise(cuts))
+    train, valid, test = (CaptionSplit(whole.features[a:b], whole.captions[a:b]) for a, b in pairwise(cuts))
     return CaptionedImages(train, valid, test, dict(checksums(name)))
 
 
@@ -141,7 +141,7 @@ def _header(content: bytearray) -> tuple[tuple[int, ...], bool, np.dtype, int]:
     return shape, fortran, dtype, stream.tell()
 
 
-def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Captioned]:
+def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, CaptionSplit]:
     """Parse Karpathy's JSON into its splits. Row k of ``features`` (N, F) belongs to image k of the JSON.
 
     Raises:
@@ -171,7 +171,7 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
     for split, own in rows.items():
         if not own:
             raise DatasetCorrupt(f"{name} has no image of the {split} split; download it again")
-    return {split: Captioned(features[own], [captions[k] for k in own]) for split, own in rows.items()}
+    return {split: CaptionSplit(features[own], [captions[k] for k in own]) for split, own in rows.items()}
 
 
 def _tokens(found: Any) -> list[str]:

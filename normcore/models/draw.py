@@ -16,7 +16,7 @@ from normcore.recurrent import step_by_step
 from normcore.spec.models import draw as spec
 
 
-class Drawn(NamedTuple):
+class DrawnImages(NamedTuple):
     """Result of encoding images and painting them again.
 
     Attributes:
@@ -28,7 +28,7 @@ class Drawn(NamedTuple):
     kl: Tensor
 
 
-class Painted(NamedTuple):
+class GlimpseResult(NamedTuple):
     """Result of one glimpse: the canvas (B, S, S) after it, where the canvas was painted, and the cost (B) of the
     glimpse's latent numbers in nats."""
 
@@ -63,15 +63,15 @@ class Draw(nn.Module):
         shape = (self.options.glimpses, examples, self.options.latent_size)
         return torch.randn(shape, generator=generator, device=weight.device, dtype=weight.dtype)
 
-    def forward(self, images: Tensor, noise: Tensor | None = None) -> Drawn:
+    def forward(self, images: Tensor, noise: Tensor | None = None) -> DrawnImages:
         """Encode images (B, S, S) and paint them again; ``noise`` (T, B, Z) is drawn anew if none is given."""
         noise = self.noise(len(images)) if noise is None else noise
         canvas, kl = images, torch.zeros(len(images), device=images.device, dtype=images.dtype)
         for painted in self.glimpses(images, noise):
             canvas, kl = painted.canvas, kl + painted.kl
-        return Drawn(canvas, kl)
+        return DrawnImages(canvas, kl)
 
-    def glimpses(self, images: Tensor, noise: Tensor) -> Iterator[Painted]:
+    def glimpses(self, images: Tensor, noise: Tensor) -> Iterator[GlimpseResult]:
         """Encode the images and paint them again, and yield the result of each glimpse."""
         canvas = torch.zeros_like(images)
         encoded, decoded = self.encoder.initial_state(len(images)), self.decoder.initial_state(len(images))
@@ -85,7 +85,7 @@ class Draw(nn.Module):
                 decoded = decode(z, decoded, t)  # Eq. 7
                 painted, at = self._write(decoded.h)
                 canvas = canvas + painted  # Eq. 8
-                yield Painted(canvas, at, kl_to_standard_normal(mean, log_deviation))
+                yield GlimpseResult(canvas, at, kl_to_standard_normal(mean, log_deviation))
 
     @torch.no_grad()
     def generate(self, noise: Tensor) -> Iterator[Tensor]:

@@ -35,7 +35,7 @@ class Text(NamedTuple):
         return cls(characters.masked_fill(beyond.unsqueeze(2), 0), lengths)
 
 
-class Written(NamedTuple):
+class PenPoint(NamedTuple):
     """A drawn point (B, 3), and the window on the text at that point."""
 
     point: Tensor
@@ -100,7 +100,7 @@ class Handwriting(nn.Module):
     @torch.no_grad()
     def write(
         self, text: Text, first: Tensor, generator: torch.Generator, most: int, bias: float = 0.0
-    ) -> Iterator[Written]:
+    ) -> Iterator[PenPoint]:
         """Draw points until all texts are written, but not more than ``most`` points (section 5.3).
 
         Args:
@@ -122,7 +122,7 @@ class Handwriting(nn.Module):
                     y, above[k] = layer(torch.cat([point, window.value, outputs[-1]], 1).unsqueeze(0), state=above[k])
                     outputs.append(y[0])
                 point = PenMixture.of(self.output(torch.cat(outputs, 1)), bias).draw_points(generator)
-                yield Written(point, window)
+                yield PenPoint(point, window)
                 done |= window.beyond > window.weights.max(1).values
                 if done.all():
                     return

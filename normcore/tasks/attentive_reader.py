@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     answers: Tensor
 
 
-class Encoded(NamedTuple):
+class EncodedQuestion(NamedTuple):
     """Question encoded as numbers of words."""
 
     text: Tensor
@@ -111,7 +111,7 @@ class AttentiveReaderTask:
     def artifacts(self, model: AttentiveReader) -> Mapping[str, Callable[[], bytes]]:
         return {"figures/attention.json": lambda: as_json(self._attention(model))}
 
-    def _score(self, model: AttentiveReader, part: Sequence[Encoded]) -> dict[str, float]:
+    def _score(self, model: AttentiveReader, part: Sequence[EncodedQuestion]) -> dict[str, float]:
         loss = torch.zeros((), dtype=torch.float64, device=self._resources.device)
         wrong = torch.zeros_like(loss)
         for batch in self._in_batches(part):
@@ -120,11 +120,11 @@ class AttentiveReaderTask:
             wrong += (logits.argmax(1) != batch.answers).sum()
         return {"loss": loss.item() / len(part), "error_rate": wrong.item() / len(part)}
 
-    def _in_batches(self, part: Sequence[Encoded]) -> Iterator[Batch]:
+    def _in_batches(self, part: Sequence[EncodedQuestion]) -> Iterator[Batch]:
         for numbers in even_batches(torch.arange(len(part)), EVALUATION_BATCH):
             yield self._batch([part[k] for k in numbers.tolist()])
 
-    def _batch(self, part: Sequence[Encoded], renamed: Tensor | None = None) -> Batch:
+    def _batch(self, part: Sequence[EncodedQuestion], renamed: Tensor | None = None) -> Batch:
         answers = torch.tensor([question.answer for question in part])
         return Batch(
             self._words_of([question.text for question in part], renamed),
@@ -148,10 +148,10 @@ class AttentiveReaderTask:
         return attention(weights, words, title, "question", "text")
 
 
-def _encode_question(question: Question, number: Mapping[str, int]) -> Encoded:
+def _encode_question(question: Question, number: Mapping[str, int]) -> EncodedQuestion:
     text = [number.get(word, 0) for sentence in question.passage for word in sentence]
     asked = [number.get(word, 0) for word in question.question]
-    return Encoded(torch.tensor(text), torch.tensor(asked), number[question.answer])
+    return EncodedQuestion(torch.tensor(text), torch.tensor(asked), number[question.answer])
 
 
 def _largest_entity(part: Sequence[Question]) -> int:
@@ -164,7 +164,7 @@ def _largest_entity(part: Sequence[Question]) -> int:
     )
 
 
-def _always_the_same(part: Sequence[Encoded]) -> float:
+def _always_the_same(part: Sequence[EncodedQuestion]) -> float:
     """Error rate of always giving the most frequent answer."""
     (_, right), *_ = Counter(question.answer for question in part).most_common(1)
     return 1 - right / len(part)

@@ -15,7 +15,7 @@ from normcore.figures.film import film
 from normcore.figures.picture import png, sheet
 from normcore.losses import bernoulli_cross_entropy
 from normcore.models.build import Build
-from normcore.models.draw import Draw, Drawn
+from normcore.models.draw import Draw, DrawnImages
 from normcore.spec.models import draw as models
 from normcore.spec.tasks import draw as spec
 from normcore.tasks.task import Loss, Resources, even_batches, shuffle_into_batches
@@ -54,7 +54,7 @@ class DrawTask:
 
     def loss(self, model: Draw, batch: Tensor) -> Loss:
         """Loss of a batch: the variational bound, with its parts ``reconstruction`` and ``kl``."""
-        drawn: Drawn = model(batch)
+        drawn: DrawnImages = model(batch)
         reconstruction = bernoulli_cross_entropy(drawn.canvas.flatten(1), batch.flatten(1)).mean()
         kl = drawn.kl.mean()
         return Loss(reconstruction + kl, {"reconstruction": reconstruction, "kl": kl})

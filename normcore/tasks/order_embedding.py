@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from normcore.data import captions
-from normcore.data.captions import CAPTIONS, Captioned, CaptionedImages
+from normcore.data.captions import CAPTIONS, CaptionedImages, CaptionSplit
 from normcore.models.build import Build
 from normcore.models.order_embedding import OrderEmbedding, contrastive_loss, energy
 from normcore.models.words import Words
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
     images: Tensor
 
 
-class Placed(NamedTuple):
+class EmbeddedPairs(NamedTuple):
     """Embeddings of I images (I, H) and of their captions (5 I, H); the five captions of an image are consecutive."""
 
     captions: Tensor
@@ -112,7 +112,7 @@ class OrderEmbeddingTask:
     def artifacts(self, model: OrderEmbedding) -> Mapping[str, Callable[[], bytes]]:
         return {"found.txt": lambda: self._write_retrievals(model).encode()}
 
-    def _embed_part(self, model: OrderEmbedding, part: "_Encoded", images: Sequence[int]) -> Placed:
+    def _embed_part(self, model: OrderEmbedding, part: "_Encoded", images: Sequence[int]) -> EmbeddedPairs:
         sequences = [codes for image in images for codes in part.captions[image]]
         device = self._resources.device
         own = [
@@ -120,7 +120,7 @@ class OrderEmbeddingTask:
             for numbers in even_batches(torch.arange(len(sequences)), EVALUATION_BATCH)
         ]
         features = part.features[images[0] : images[-1] + 1].to(device, self._resources.dtype)
-        return Placed(torch.cat(own), model.embed_images(features))
+        return EmbeddedPairs(torch.cat(own), model.embed_images(features))
 
     def _batch(self, part: "_Encoded", images: Tensor, which: Tensor) -> Batch:
         chosen = [part.captions[image][k] for image, k in zip(images.tolist(), which.tolist(), strict=True)]
@@ -150,7 +150,7 @@ class OrderEmbeddingTask:
 class _Encoded:
     """Split with its captions encoded as numbers of words; each caption ends with ``END``."""
 
-    def __init__(self, part: Captioned, words: Mapping[str, int]) -> None:
+    def __init__(self, part: CaptionSplit, words: Mapping[str, int]) -> None:
         self.features = part.features
         self.words = part.captions
         self.captions = [
@@ -159,7 +159,7 @@ class _Encoded:
         ]
 
 
-def _vocabulary(*parts: Captioned) -> dict[str, int]:
+def _vocabulary(*parts: CaptionSplit) -> dict[str, int]:
     """Number all words of the captions in ``parts``, in the order of first occurrence.
 
     The authors' code numbers words of validation captions, too.
@@ -168,7 +168,7 @@ def _vocabulary(*parts: Captioned) -> dict[str, int]:
     return {word: k for k, word in enumerate(dict.fromkeys(words), UNKNOWN + 1)}
 
 
-def _scores(folds: Sequence[Placed]) -> dict[str, float]:
+def _scores(folds: Sequence[EmbeddedPairs]) -> dict[str, float]:
     """Mean of each retrieval metric over the folds."""
     found = [_scores_of(energy(placed.captions, placed.images)) for placed in folds]
     return {metric.name: sum(fold[metric.name] for fold in found) / len(found) for metric in spec.METRICS}

@@ -15,7 +15,7 @@ from normcore.data.images import ImageSplits, LabelledImages
 from normcore.models.build import Build
 from normcore.models.classifier import SequenceClassifier
 from normcore.spec.models.recurrent import RecurrentModel
-from normcore.spec.tasks.pixels import Permuted, PixelSequence
+from normcore.spec.tasks.pixels import PermutedPixels, PixelSequence
 from normcore.tasks.labelled_images import NUM_CLASSES, LabelledImagesTask
 from normcore.tasks.task import Resources
 
@@ -43,7 +43,7 @@ class PixelSequences(LabelledImagesTask):
             splits = IMAGES[options.images](resources.datasets_dir)
         if options.examples is not None:
             splits = splits.first(options.examples)
-        if isinstance(options, Permuted):
+        if isinstance(options, PermutedPixels):
             splits = permute_pixels(splits, options)
         super().__init__(splits, options.title, resources)
         self._population_batch = POPULATION_BATCH[options.images]
@@ -67,7 +67,7 @@ class PixelSequences(LabelledImagesTask):
         return {"accuracy": self._score(model, self._test).accuracy}
 
 
-def permute_pixels(splits: ImageSplits, options: Permuted) -> ImageSplits:
+def permute_pixels(splits: ImageSplits, options: PermutedPixels) -> ImageSplits:
     """Reorder the pixels of all images: one random order, drawn from ``permutation_seed``."""
     order = pixel_order(options, splits.train.pixels.shape[1])
     return ImageSplits(
@@ -75,7 +75,7 @@ def permute_pixels(splits: ImageSplits, options: Permuted) -> ImageSplits:
     )
 
 
-def pixel_order(options: Permuted, length: int) -> Tensor:
+def pixel_order(options: PermutedPixels, length: int) -> Tensor:
     """Number of the pixel that is read at each step: (T,) int64.
 
     The order is a permutation, as the paper says. The authors' code draws pixels with replacement; the option

@@ -10,7 +10,7 @@ from normcore.spec.tasks.benchmark import Best, LastMean
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedModel:
     """Selected model.
 
     Attributes:
@@ -37,7 +37,7 @@ class Selection(Protocol):
         """Consider the model at an evaluation; ``values`` has the evaluation's values by series."""
         ...
 
-    def find_selected(self) -> Selected | None:
+    def find_selected(self) -> SelectedModel | None:
         """Selected model; None if the rule has not selected a model."""
         ...
 
@@ -57,7 +57,7 @@ class BestModel:
 
     def __init__(self, rule: Best) -> None:
         self._metric = rule.metric
-        self._best: Selected | None = None
+        self._best: SelectedModel | None = None
 
     def tests_at(self, step: int) -> bool:
         return False
@@ -65,9 +65,9 @@ class BestModel:
     def consider(self, step: int, values: dict[str, float], model: nn.Module) -> None:
         valid, name = _of_split("valid", values), self._metric.name
         if self._best is None or self._metric.is_better(valid[name], than=self._best.valid[name]):
-            self._best = Selected(step, valid, weights_of(model))
+            self._best = SelectedModel(step, valid, weights_of(model))
 
-    def find_selected(self) -> Selected | None:
+    def find_selected(self) -> SelectedModel | None:
         return self._best
 
     def state_dict(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class BestModel:
         return {} if best is None else {"step": best.step, "valid": best.valid, "weights": best.weights}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._best = Selected(**state) if state else None
+        self._best = SelectedModel(**state) if state else None
 
 
 @dataclass
@@ -93,12 +93,12 @@ class LastModels:
         if self._counts(step):
             self._seen.append((step, values))
 
-    def find_selected(self) -> Selected | None:
+    def find_selected(self) -> SelectedModel | None:
         if not self._seen or self._seen[-1][0] < self.spec.training.max_steps:
             return None
         values = [values for _, values in self._seen]
         mean = {name: sum(v[name] for v in values) / len(values) for name in values[0]}
-        return Selected(self._seen[-1][0], _of_split("valid", mean), test=_of_split("test", mean))
+        return SelectedModel(self._seen[-1][0], _of_split("valid", mean), test=_of_split("test", mean))
 
     def state_dict(self) -> dict[str, Any]:
         return {"seen": self._seen}

@@ -11,7 +11,7 @@ from normcore.figures.profiles import Profile, profiles
 from normcore.figures.survival import Stairs, survival
 from normcore.spec.metric import is_share
 from service.comparisons import queries
-from service.comparisons.schemas import ComparedEntry, Comparison, Curve, Curved, Ratio
+from service.comparisons.schemas import ComparedEntry, Comparison, Curve, EntryCurves, Ratio
 from service.experiments.downsampling import spread
 from service.leaderboards.schemas import Entry, Leaderboard, Overall
 from service.statistics.times import TimeUnit
@@ -58,7 +58,7 @@ def choose_drawn_entries(board: Leaderboard) -> list[Entry]:
     return measured[:MAX_LINES]
 
 
-def curves(curved: Sequence[Curved], metric: str, target: float | None, by: TimeUnit, theme: Theme) -> Figure:
+def curves(curved: Sequence[EntryCurves], metric: str, target: float | None, by: TimeUnit, theme: Theme) -> Figure:
     """Draw learning curves of entries. A curve ends where the first seed of its entry ends."""
     lines = [_line(entry, by) for entry in curved if entry.curve.steps]
     title = f"validation {metric.replace('_', ' ')}"
@@ -67,10 +67,10 @@ def curves(curved: Sequence[Curved], metric: str, target: float | None, by: Time
     )
 
 
-def extract_curves(entry: ComparedEntry) -> Curved:
+def extract_curves(entry: ComparedEntry) -> EntryCurves:
     """Curves of a compared entry, without the entry's other results."""
     first_end = min((run.points[-1][0] for run in entry.runs if run.points), default=0)
-    return Curved(
+    return EntryCurves(
         fingerprint=entry.fingerprint,
         method=entry.method,
         changes=entry.changes,
@@ -82,7 +82,7 @@ def extract_curves(entry: ComparedEntry) -> Curved:
     )
 
 
-def _line(entry: Curved, by: TimeUnit) -> MethodLine:
+def _line(entry: EntryCurves, by: TimeUnit) -> MethodLine:
     curve = entry.curve if by == "steps" else entry.curve_by_seconds
     kept = choose_points(curve, entry.first_end if by == "steps" else None)
     x = curve.steps if by == "steps" else curve.seconds

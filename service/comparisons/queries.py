@@ -92,7 +92,7 @@ def board_of(session: Session, fingerprints: Sequence[str]) -> tuple[str, Profil
     return entries[0].task, cast(ProfileName, entries[0].profile)
 
 
-def read_curves(session: Session, fingerprints: Sequence[str]) -> list[schemas.Curved]:
+def read_curves(session: Session, fingerprints: Sequence[str]) -> list[schemas.EntryCurves]:
     """Read the curves of entries of one task: the metric that ranks, on validation data.
 
     Args:
@@ -102,10 +102,10 @@ def read_curves(session: Session, fingerprints: Sequence[str]) -> list[schemas.C
     return [_read_curves_of_entry(session, found[fingerprint]) for fingerprint in fingerprints if fingerprint in found]
 
 
-def _read_curves_of_entry(session: Session, row: Row) -> schemas.Curved:
+def _read_curves_of_entry(session: Session, row: Row) -> schemas.EntryCurves:
     metric = BENCHMARKS[row.task].metric()
     own, limits = _curves(session, row.results, f"valid.{metric.name}"), Limits.of(metric)
-    return schemas.Curved(
+    return schemas.EntryCurves(
         fingerprint=row.fingerprint,
         method=row.method,
         changes=row.changes,

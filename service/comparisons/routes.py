@@ -140,7 +140,7 @@ def get_figure_of_a_board(
     check_found("leaderboard of", task, BENCHMARKS)
     check_found("figure of a board", name, figures.OF_BOARDS)
     check_known("baseline", baseline, METHODS)
-    asked = leaderboards.Asked(task, profile, problem, rank_by, baseline, best=entries == "best")
+    asked = leaderboards.BoardRequest(task, profile, problem, rank_by, baseline, best=entries == "best")
     with db.snapshot() as session:
         figure = figures.of_board(session, leaderboards.leaderboard(session, asked), name, x, theme)
     return Response(as_json(figure), media_type="application/json")

@@ -41,7 +41,7 @@ class ComparedRun:
 
 
 @dataclass(slots=True)
-class Curved:
+class EntryCurves:
     """Curves of an entry, without its other results.
 
     Attributes:

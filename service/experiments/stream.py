@@ -34,7 +34,7 @@ SEEN = re.compile(r"(?:(0)|([0-9]{1,9})-(end|[0-9]{1,10}))(?:\*([0-9]{1,4}))?", 
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RunPosition:
     """Part of a run that a client has received: measurements of ``attempt`` up to ``step``, and whether the run's end
     was received.
     """
@@ -47,27 +47,29 @@ class Seen:
         return f"{self.attempt}-{'end' if self.ended else self.step}" if self.attempt else "0"
 
 
-def write_position(seen: Sequence[Seen]) -> str:
+def write_position(seen: Sequence[RunPosition]) -> str:
     """Write a position as the id of an event."""
     counted = ((text, len(list(same))) for text, same in groupby(map(str, seen)))
     return ",".join(f"{text}*{count}" if count > 1 else text for text, count in counted)
 
 
-def read_position(last_event_id: str | None, runs: int) -> list[Seen]:
+def read_position(last_event_id: str | None, runs: int) -> list[RunPosition]:
     """Read the position from the header ``Last-Event-ID``. An id that is not ours means the beginning."""
-    seen: list[Seen] = []
+    seen: list[RunPosition] = []
     for text in (last_event_id or "").split(",", MAX_SEEDS):
         match = SEEN.fullmatch(text)
         if match is None or len(seen) > runs or (match[3] not in (None, "end") and int(match[3]) > MAX_STEPS):
-            return [Seen()] * runs
+            return [RunPosition()] * runs
         seen += [_parse_seen(match)] * int(match[4] or 1)
-    return seen if len(seen) == runs else [Seen()] * runs
+    return seen if len(seen) == runs else [RunPosition()] * runs
 
 
-def _parse_seen(match: re.Match[str]) -> Seen:
+def _parse_seen(match: re.Match[str]) -> RunPosition:
     if match[1]:
-        return Seen()
-    return Seen(int(match[2]), MAX_STEPS, True) if match[3] == "end" else Seen(int(match[2]), int(match[3]))
+        return RunPosition()
+    return (
+        RunPosition(int(match[2]), MAX_STEPS, True) if match[3] == "end" else RunPosition(int(match[2]), int(match[3]))
+    )
 
 
 def position_in_experiment(session: Session, experiment_id: str) -> str:
@@ -85,10 +87,10 @@ def _position(session: Session, runs: ColumnElement[bool]) -> str:
     return write_position([_read(run, reached) for run in _states(session, runs)])
 
 
-def _read(run: Row[Any], reached: Mapping[str, tuple[int, int]]) -> Seen:
+def _read(run: Row[Any], reached: Mapping[str, tuple[int, int]]) -> RunPosition:
     if run.state in ENDED:
-        return Seen(run.attempt, MAX_STEPS, True)
-    return Seen(*reached[run.id]) if run.id in reached else Seen()
+        return RunPosition(run.attempt, MAX_STEPS, True)
+    return RunPosition(*reached[run.id]) if run.id in reached else RunPosition()
 
 
 @dataclass
@@ -102,7 +104,7 @@ class Stream:
     """
 
     runs: ColumnElement[bool]
-    seen: list[Seen]
+    seen: list[RunPosition]
     shown: dict[str, Row[Any]] = field(default_factory=dict)
 
     @classmethod
@@ -163,11 +165,11 @@ class Stream:
             news.append(event("state", _run(session, run.id)))
         steps = _read_steps_since(session, run, self.seen[place])
         for attempt, step, seconds, values in steps:
-            self.seen[place] = Seen(attempt, step)
+            self.seen[place] = RunPosition(attempt, step)
             data = {"run_id": run.id, "attempt": attempt, "step": step, "seconds": seconds, "values": values}
             news.append(event("measurement", json.dumps(data)))
         if not steps and run.state in ENDED:
-            self.seen[place] = Seen(run.attempt, MAX_STEPS, True)
+            self.seen[place] = RunPosition(run.attempt, MAX_STEPS, True)
             news.append(event("state", _run(session, run.id)))
         return news
 
@@ -178,7 +180,7 @@ def _states(session: Session, runs: ColumnElement[bool]) -> Sequence[Row[Any]]:
     return list(session.execute(columns.where(runs).order_by(Run.id)))
 
 
-def _is_known(run: Row[Any], seen: Seen) -> bool:
+def _is_known(run: Row[Any], seen: RunPosition) -> bool:
     """Tell if the run has ended and the client has received its end."""
     return run.state in ENDED and seen.ended and seen.attempt == run.attempt
 
@@ -190,7 +192,7 @@ def _run(session: Session, run_id: str) -> str:
 Step = tuple[int, int, float, dict[str, float]]
 
 
-def _read_steps_since(session: Session, run: Row[Any], seen: Seen) -> list[Step]:
+def _read_steps_since(session: Session, run: Row[Any], seen: RunPosition) -> list[Step]:
     if run.state == "queued" and run.attempt == 1:
         return []
     new = Measurement.step > seen.step

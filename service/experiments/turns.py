@@ -68,7 +68,7 @@ class Kind(NamedTuple):
     fused: bool
 
 
-def select_takers(workers: Iterable[registration.Registered], line: Line) -> list[registration.Registered]:
+def select_takers(workers: Iterable[registration.RegisteredWorker], line: Line) -> list[registration.RegisteredWorker]:
     """Select the workers that take runs from a line."""
     return [worker for worker in workers if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]
 
@@ -199,7 +199,7 @@ def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tupl
     return tuple(takers) or tuple(Taker(kind, (None,), (None,) * len(TAKEN_BY[kind])) for kind in kinds)
 
 
-def find_most(workers: Iterable[registration.Registered], line: Line) -> int | None:
+def find_most(workers: Iterable[registration.RegisteredWorker], line: Line) -> int | None:
     """Find the most bytes that a worker of a line gives the tensors of a run; None if a number is not known."""
     sizes = [worker.most_tensors for worker in select_takers(workers, line)]
     return None if None in sizes else max((size for size in sizes if size is not None), default=None)

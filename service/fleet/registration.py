@@ -100,7 +100,7 @@ def is_live(heartbeat_seconds: float) -> ColumnElement[bool]:
     return Worker.heartbeat_at >= epoch_now() - MISSED_HEARTBEATS * heartbeat_seconds
 
 
-class Registered(NamedTuple):
+class RegisteredWorker(NamedTuple):
     """A registered worker without the digests of its code, which are long and seldom needed.
 
     Attributes:
@@ -135,15 +135,15 @@ _REGISTERED = select(Worker.id, Worker.device, Worker.queues, Worker.fused, Work
 _LIVE = _REGISTERED.where(Worker.heartbeat_at >= epoch_now() - bindparam("silence")).order_by(Worker.id)
 
 
-def list_registered(session: Session) -> list[Registered]:
+def list_registered(session: Session) -> list[RegisteredWorker]:
     """List all registered workers. Some may have fallen silent a moment ago."""
-    return [Registered(*row) for row in session.connection().execute(_REGISTERED)]
+    return [RegisteredWorker(*row) for row in session.connection().execute(_REGISTERED)]
 
 
-def list_live(session: Session, queue: str, heartbeat_seconds: float) -> list[Registered]:
+def list_live(session: Session, queue: str, heartbeat_seconds: float) -> list[RegisteredWorker]:
     """List the live workers that take runs from this queue."""
     found = session.connection().execute(_LIVE, {"silence": MISSED_HEARTBEATS * heartbeat_seconds})
-    return [worker for row in found if (worker := Registered(*row)).takes(queue)]
+    return [worker for row in found if (worker := RegisteredWorker(*row)).takes(queue)]
 
 
 def list_live_with_code(session: Session, queue: str, heartbeat_seconds: float) -> list[Worker]:

@@ -24,7 +24,7 @@ PartCodes = Mapping[str, Sequence[str | None]]  # by part of a spec: its tag, an
 Digests = Mapping[str, Mapping[str, str | None]]  # by part of a spec and tag
 
 
-class Coded(Protocol):
+class EntryWithCode(Protocol):
     """An entry with the code of its parts. The digest of a part is None if the runs did not record their code."""
 
     @property
@@ -69,7 +69,7 @@ def code_of(parts: PartCodes) -> str:
     return digest({part: own for part, (_, own) in parts.items()})
 
 
-def older_parts(entries: Iterable[Coded], present: Digests) -> dict[str, list[str]]:
+def older_parts(entries: Iterable[EntryWithCode], present: Digests) -> dict[str, list[str]]:
     """Find the parts of each entry's spec for which the board has newer code, by fingerprint. Entries without such
     parts are left out.
 

@@ -20,7 +20,7 @@ from service.experiments import codes
 from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.codes import PartCodes
-from service.leaderboards.entry import Evidence, Pooled, RunResult, pool
+from service.leaderboards.entry import EntryStatistics, Evidence, RunResult, pool
 from service.leaderboards.row import Row
 from service.leaderboards.tables import Entry
 
@@ -238,7 +238,7 @@ def _lock(session: Session, experiment: Experiment) -> None:
     session.execute(select(Entry.fingerprint).where(Entry.fingerprint == experiment.fingerprint).with_for_update())
 
 
-def _pool(evidence: Evidence, task: Benchmark) -> Pooled:
+def _pool(evidence: Evidence, task: Benchmark) -> EntryStatistics:
     return pool(evidence.results, task.metrics, task.test_items)
 
 

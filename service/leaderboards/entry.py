@@ -134,7 +134,7 @@ class PooledTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class EntryStatistics:
     """Statistics of an entry that need no other entry.
 
     Attributes:
@@ -167,7 +167,7 @@ class Pooled:
     gap: bool
 
 
-def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: TestItems) -> Pooled:
+def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: TestItems) -> EntryStatistics:
     """Pool the runs that count.
 
     Args:
@@ -182,7 +182,7 @@ def pool(results: Sequence[RunResult], metrics: Sequence[Metric], test_items: Te
         if result.valid_value is not None and not result.diverged
     ]
     hardware = hardware_of_most_seeds(results)
-    return Pooled(
+    return EntryStatistics(
         n_seeds=len(results),
         n_diverged=sum(result.diverged for result in results),
         diverged_ci95=first.diverged_ci95,
@@ -266,10 +266,10 @@ def _times(seeds: Mapping[int, SeedTime]) -> PooledTimes:
     return PooledTimes(found.median, found.reached, found.ci95, kaplan_meier(at, reached) if at else [])
 
 
-def read_pooled(stored: Mapping[str, Any]) -> Pooled:
+def read_pooled(stored: Mapping[str, Any]) -> EntryStatistics:
     """Read the statistics that were stored as JSON, which has no tuples."""
     named = {"value", "values", "diverged_ci95", "steps", "seconds"}
-    return Pooled(
+    return EntryStatistics(
         **{name: content for name, content in stored.items() if name not in named},
         diverged_ci95=_pair(stored["diverged_ci95"]),
         value=stored["value"] and _stored_estimate(stored["value"]),

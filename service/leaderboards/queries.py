@@ -83,7 +83,7 @@ def version(session: Session, task: str, profile: ProfileName) -> tuple[int | st
     return n_entries, n_runs, PRESENT.version(), *submitted.version(session, task, profile)
 
 
-class Asked(NamedTuple):
+class BoardRequest(NamedTuple):
     """Request for a board.
 
     Attributes:
@@ -106,7 +106,7 @@ class Asked(NamedTuple):
     older: bool = False
 
 
-def leaderboard(session: Session, asked: Asked, as_of: datetime | None = None) -> schemas.Leaderboard:
+def leaderboard(session: Session, asked: BoardRequest, as_of: datetime | None = None) -> schemas.Leaderboard:
     """Make the board of one problem of a known benchmark at one profile, best entry first.
 
     Args:

@@ -116,7 +116,7 @@ def get_leaderboard(
     if as_of is not None and code == "all":
         wrong = "a board of a past moment shows the code of that moment only; leave out code=all or as_of"
         raise Invalid([SpecError(("code",), wrong, "contradiction")])
-    asked = queries.Asked(
+    asked = queries.BoardRequest(
         task, profile, problem, rank_by, baseline, published, over_budget, entries == "best", code == "all"
     )
     with parts.db.snapshot() as session:

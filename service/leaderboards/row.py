@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from service.leaderboards.codes import PartCodes
-from service.leaderboards.entry import Pooled, RunResult
+from service.leaderboards.entry import EntryStatistics, RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,6 @@ class Row:
     n_older: int
     results: Sequence[RunResult]
     conflicting_seeds: list[int]
-    pooled: Pooled
+    pooled: EntryStatistics
     parts: PartCodes | None = None
     code_at: datetime | None = None

@@ -16,14 +16,14 @@ from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.comparisons import queries as comparisons
 from service.comparisons.figures import AXES, choose_drawn_entries, choose_points
-from service.comparisons.schemas import Curve, Curved
+from service.comparisons.schemas import Curve, EntryCurves
 from service.db import utc_now
 from service.http.dependencies import AppPartsDep
 from service.http.routing import check_found, check_known
 from service.leaderboards import queries
 from service.leaderboards.moments import Moment
 from service.leaderboards.overall import overall_and_seeds
-from service.leaderboards.queries import Asked
+from service.leaderboards.queries import BoardRequest
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
 from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
@@ -58,7 +58,7 @@ def get_board(
     """Page of a board: which method wins, and how sure that is."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_known("baseline", baseline, METHODS)
-    asked = Asked(
+    asked = BoardRequest(
         task, profile, problem, rank_by, baseline, published != "no", best=entries == "best", older=code == "all"
     )
     with parts.db.snapshot() as session:
@@ -73,7 +73,7 @@ def get_board(
 
 
 def _values(
-    session: Session, asked: Asked, as_of: datetime | None, published: Published, by: TimeUnit, number: int
+    session: Session, asked: BoardRequest, as_of: datetime | None, published: Published, by: TimeUnit, number: int
 ) -> dict[str, Any]:
     """Values of a board's page."""
     found = queries.leaderboard(session, asked, as_of)
@@ -124,7 +124,7 @@ def _count_hidden_entries(board: Leaderboard, boards: Sequence[LeaderboardSummar
     return max(0, all_of_it - aside - sum(entry.source == "measured" for entry in board.entries))
 
 
-def data_address(asked: Asked, as_of: datetime | None) -> str:
+def data_address(asked: BoardRequest, as_of: datetime | None) -> str:
     """Address of the API call that gives the same entries as the page."""
     return address(
         f"/v1/leaderboards/{asked.task}",
@@ -139,7 +139,7 @@ def data_address(asked: Asked, as_of: datetime | None) -> str:
     )
 
 
-def figure_address(asked: Asked, by: TimeUnit) -> str:
+def figure_address(asked: BoardRequest, by: TimeUnit) -> str:
     """Address of the API call that gives the figure of the curves."""
     return address(
         f"/v1/leaderboards/{asked.task}/figures/curves",
@@ -151,7 +151,7 @@ def figure_address(asked: Asked, by: TimeUnit) -> str:
     )
 
 
-def curves_as_table(curved: Sequence[Curved], by: TimeUnit) -> list[tuple[str, str, list[tuple[float, float]]]]:
+def curves_as_table(curved: Sequence[EntryCurves], by: TimeUnit) -> list[tuple[str, str, list[tuple[float, float]]]]:
     """Name, method and some points of each curve. A point is a step, or a time in seconds, and the mean there."""
     return [
         (

@@ -42,7 +42,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Arranged:
+class CellArrangement:
     """Cells of a sweep, arranged for its page: as a heat table if the sweep has two fields, else as a list.
 
     Attributes:
@@ -56,7 +56,7 @@ class Arranged:
     ends: tuple[float, float] | None
 
 
-def arrange_cells(sweep: Sweep, metric: Metric | None) -> Arranged:
+def arrange_cells(sweep: Sweep, metric: Metric | None) -> CellArrangement:
     """Arrange all cells of a sweep for its page.
 
     Args:
@@ -79,7 +79,7 @@ def arrange_cells(sweep: Sweep, metric: Metric | None) -> Arranged:
         )
         for cell, name in zip(sweep.cells, cell_names([cell.values for cell in sweep.cells]), strict=True)
     ]
-    return Arranged(_heat(sweep, shown), _sort_cells(shown, metric), ends)
+    return CellArrangement(_heat(sweep, shown), _sort_cells(shown, metric), ends)
 
 
 def has_diverged(cell: SweepCell) -> bool:

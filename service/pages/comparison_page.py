@@ -23,11 +23,11 @@ from service.experiments.parameters import Beginning
 from service.http.dependencies import AppPartsDep
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.entry import converged_values
-from service.leaderboards.queries import Asked
+from service.leaderboards.queries import BoardRequest
 from service.pages import axes, comparison_text
 from service.pages.axes import Axis, Mark
 from service.pages.boards import curves_as_table
-from service.pages.comparison_text import Compared, Values
+from service.pages.comparison_text import BaselineComparison, Values
 from service.pages.rendering import address, answer_from_cache, html, page
 from service.pages.routing import PageRouter
 from service.statistics.times import TimeUnit
@@ -120,7 +120,7 @@ def _others(session: Session, comparison: Comparison) -> list[tuple[str, str]]:
         return []
     known = {entry.fingerprint for entry in comparison.entries}
     board = leaderboards.leaderboard(
-        session, Asked(comparison.task, cast(ProfileName, comparison.profile), comparison.problem.id)
+        session, BoardRequest(comparison.task, cast(ProfileName, comparison.profile), comparison.problem.id)
     )
     return [
         (entry.fingerprint[:SHORT], entry.name)
@@ -146,7 +146,7 @@ class Intervals:
     rows: Sequence[tuple[Any, Mark | None]]
 
 
-def differences(rows: Sequence[Compared], metric: Metric) -> Intervals:
+def differences(rows: Sequence[BaselineComparison], metric: Metric) -> Intervals:
     """Difference of each entry from the baseline, on an axis that has a place for 0."""
     found = [row.entry.difference for row in rows if row.entry.difference]
     limits = [limit for difference in found for limit in difference.ci95 or ()]

@@ -20,7 +20,7 @@ MUCH = 1.03  # a step that takes more than this many times as long as the baseli
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class BaselineComparison:
     """Entry that is compared with the baseline.
 
     Attributes:
@@ -31,14 +31,16 @@ class Compared:
     dots: Sequence[float]
 
 
-def compare_with_baseline(comparison: Comparison, values: Values) -> list[Compared]:
+def compare_with_baseline(comparison: Comparison, values: Values) -> list[BaselineComparison]:
     """Compare each entry other than the baseline with the baseline."""
     against = cut_by_seed(values[comparison.baseline])
     rows = []
     for entry in comparison.entries:
         if entry.fingerprint != comparison.baseline:
             own = cut_by_seed(values[entry.fingerprint])
-            rows.append(Compared(entry, [own[seed] - against[seed] for seed in sorted(own.keys() & against.keys())]))
+            rows.append(
+                BaselineComparison(entry, [own[seed] - against[seed] for seed in sorted(own.keys() & against.keys())])
+            )
     return rows
 
 

@@ -16,7 +16,7 @@ from normcore.spec.names import differences, is_of_the_problem
 from normcore.spec.task import ProfileName
 from service.http.answer_cache import AnswerCache
 from service.leaderboards import queries
-from service.leaderboards.queries import Asked
+from service.leaderboards.queries import BoardRequest
 from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardSummary
 from service.leaderboards.standing import standing_of
 from service.pages.seeds import TooFew, too_few
@@ -111,7 +111,7 @@ def _is_own(board: LeaderboardSummary) -> bool:
 
 
 def _column(session: Session, board: LeaderboardSummary) -> Column:
-    asked = Asked(board.task, cast(ProfileName, board.profile), best=True)
+    asked = BoardRequest(board.task, cast(ProfileName, board.profile), best=True)
     return column(queries.leaderboard(session, asked))
 
 

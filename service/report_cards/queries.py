@@ -17,7 +17,7 @@ from service.experiments import codes
 from service.experiments.lifecycle import WAITING
 from service.experiments.tables import Experiment, Run
 from service.leaderboards import queries as leaderboards
-from service.leaderboards.queries import Asked
+from service.leaderboards.queries import BoardRequest
 from service.leaderboards.schemas import Entry, Leaderboard
 from service.leaderboards.standing import standing_of
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard, StandingOut
@@ -113,7 +113,7 @@ def _standings(session: Session, method: str) -> list[StandingOut]:
     """
     standings = []
     for found in leaderboards.leaderboards(session):
-        asked = Asked(found.task, cast(ProfileName, found.profile), found.problem.id)
+        asked = BoardRequest(found.task, cast(ProfileName, found.profile), found.problem.id)
         board = leaderboards.leaderboard(session, asked._replace(best=True))
         own = _find_entry(board, method) or _find_entry(leaderboards.leaderboard(session, asked), method)
         if own is not None:

@@ -17,7 +17,7 @@ Values = Mapping[str, Any]  # by dotted path
 Loc = tuple[str | int, ...]
 
 
-class Refused(NamedTuple):
+class CellError(NamedTuple):
     """A combination of values that does not fit, and the errors."""
 
     values: Values
@@ -71,7 +71,7 @@ class _Repairs(NamedTuple):
         )
 
 
-def repair_values(written: WrittenSweep, refused: Sequence[Refused]) -> tuple[list[SpecError], list[Refused]]:
+def repair_values(written: WrittenSweep, refused: Sequence[CellError]) -> tuple[list[SpecError], list[CellError]]:
     """Merge errors of values that can be repaired: one error for each field of the sweep, with all of its values.
 
     Returns:
@@ -86,12 +86,12 @@ def repair_values(written: WrittenSweep, refused: Sequence[Refused]) -> tuple[li
                 repairs[axis, path].add(path, cell.values[path], error)
     named = {*written.grid, *written.random}
     merged = [of_field.merge(place, named) for place, of_field in repairs.items()]
-    others = [Refused(cell.values, [*_place_others(written, cell, places, repairs)]) for cell in refused]
+    others = [CellError(cell.values, [*_place_others(written, cell, places, repairs)]) for cell in refused]
     return [error for error in merged if error is not None], others
 
 
 def _place_others(
-    written: WrittenSweep, cell: Refused, places: Mapping[Loc, Loc], repairs: Mapping[tuple[str, str], _Repairs]
+    written: WrittenSweep, cell: CellError, places: Mapping[Loc, Loc], repairs: Mapping[tuple[str, str], _Repairs]
 ) -> Iterator[SpecError]:
     """Yield the errors of a cell that nobody can repair, each with its place in the sweep."""
     for error in cell.errors:

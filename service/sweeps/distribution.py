@@ -13,13 +13,13 @@ PositiveRange = Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=
 IntRange = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
-class Written(BaseModel):
+class SweepPart(BaseModel):
     """Part of a sweep as a user writes it: strict, immutable, closed to unknown fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
-class Distribution(Written):
+class Distribution(SweepPart):
     """Distribution of a field's values; give one of its fields, as `{"log_uniform": [1e-4, 1e-2]}`."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})

@@ -15,7 +15,7 @@ from normcore.spec import ExperimentSpec, SpecError, TrainingSpec
 from normcore.spec.messages import brief, quote_value
 from service.errors import Invalid
 from service.experiments import validation
-from service.sweeps.cell_errors import Refused, Values, repair_values
+from service.sweeps.cell_errors import CellError, Values, repair_values
 from service.sweeps.spec import WrittenSweep
 
 MAX_ERRORS = 1000  # errors of all cells, after which no other cell is checked
@@ -41,13 +41,13 @@ def cells(written: WrittenSweep, datasets_dir: Path | None) -> list[CellSpec]:
         Invalid: cells do not fit (the errors name each cell by its values), or two cells are the same experiment.
     """
     all_values = assignments(written)
-    found, refused = list[CellSpec](), list[Refused]()
+    found, refused = list[CellSpec](), list[CellError]()
     for values in all_values:
         try:
             spec = validation.resolve_and_pin(spec_of(written, values), datasets_dir)
             found.append(CellSpec(values, spec, spec.fingerprint(), footprint(spec)))
         except Invalid as refusal:
-            refused.append(Refused(values, refusal.errors))
+            refused.append(CellError(values, refusal.errors))
             if len(refusal.errors) > MAX_OF_ONE or sum(len(cell.errors) for cell in refused) > MAX_ERRORS:
                 break
     if refused:
@@ -140,7 +140,7 @@ def _with(part: Any, path: Sequence[str], value: Any, above: Sequence[str] = ())
     raise Invalid([SpecError((*above, *path), wrong, "unknown_field")])
 
 
-def _errors(written: WrittenSweep, refused: Sequence[Refused], tried: int, n_cells: int) -> list[SpecError]:
+def _errors(written: WrittenSweep, refused: Sequence[CellError], tried: int, n_cells: int) -> list[SpecError]:
     """List the errors of a sweep's cells. An error of all cells is listed once, and so is an error of values that can
     be repaired. Any other error is listed for each cell."""
     repaired, refused = repair_values(written, refused)
@@ -184,7 +184,7 @@ def check_at_hand(session: Session, written: WrittenSweep, found: Sequence[CellS
         try:
             validation.check_at_hand(session, cell.spec, cell.needed, heartbeat_seconds)
         except Invalid as refusal:
-            refused.append(Refused(cell.values, refusal.errors))
+            refused.append(CellError(cell.values, refusal.errors))
             if len(refused) == MAX_REFUSED:
                 raise Invalid(_errors(written, refused, tried, len(found))) from refusal
     if refused:

@@ -27,7 +27,7 @@ from service.sweeps import api, examples, expansion, figures, planning, queries,
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
 from service.sweeps.expansion import CellSpec
 from service.sweeps.spec import WrittenSweep, read
-from service.sweeps.submission import Submitted
+from service.sweeps.submission import StoredSweep
 
 router = Router(prefix="/v1/sweeps", tags=["sweeps"])
 WRITTEN = {
@@ -75,7 +75,7 @@ async def submit_sweep(
     if idempotency_key is not None and not dry_run:
         known = await run_in_threadpool(_find_earlier, parts, body, idempotency_key)
         if known is not None:
-            return await _answer(parts, Submitted(known, is_new=False))
+            return await _answer(parts, StoredSweep(known, is_new=False))
     written, cells, request_digest = await in_reader(_expand_sweep, body, parts.settings.datasets_dir)
     if dry_run:
         return await in_reader(_plan, parts, written, cells)
@@ -88,7 +88,7 @@ async def submit_sweep(
     return await _answer(parts, submitted)
 
 
-async def _answer(parts: AppParts, submitted: Submitted) -> Response:
+async def _answer(parts: AppParts, submitted: StoredSweep) -> Response:
     return Response(
         await run_in_threadpool(_dump_sweep, parts, submitted.sweep_id),
         status.HTTP_201_CREATED if submitted.is_new else status.HTTP_200_OK,

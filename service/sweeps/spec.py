@@ -17,7 +17,7 @@ from service.http.bodies import A_SWEEP
 from service.http.schemas import WrittenSpec
 from service.http.sizes import MAX_LEVELS
 from service.sweeps import advice
-from service.sweeps.distribution import Distribution, Written
+from service.sweeps.distribution import Distribution, SweepPart
 from service.sweeps.draft import Draft
 from service.sweeps.ranges import find_distribution
 
@@ -34,7 +34,7 @@ NO_FIELD = "a field's name is text, as norm.eps; put the name into quotes"
 NO_DISTRIBUTION = ("model_type", "model_attributes_type", "extra_forbidden", "list_type")
 
 
-class WrittenSweep(Written):
+class WrittenSweep(SweepPart):
     """A spec, and values for some of its fields. Every combination of the grid's values with every draw is a cell, and
     each cell an experiment."""
 

@@ -21,7 +21,7 @@ NEW_SWEEP = insert(rows_of(Sweep))
 NEW_CELL = insert(rows_of(SweepCell))
 
 
-class Submitted(NamedTuple):
+class StoredSweep(NamedTuple):
     """A sweep that is stored. Send its ``notifications`` after the commit."""
 
     sweep_id: str
@@ -44,7 +44,7 @@ def submit(
     *,
     request_digest: str,
     idempotency_key: str | None,
-) -> Submitted:
+) -> StoredSweep:
     """Store a sweep with its experiments and their queued runs.
 
     Raises:
@@ -52,7 +52,7 @@ def submit(
     """
     known = find_earlier_sweep(session, request_digest, idempotency_key)
     if known is not None:
-        return Submitted(known.id, is_new=False)
+        return StoredSweep(known.id, is_new=False)
     return _store(session, written, plans(session, written, cells), request_digest, idempotency_key)
 
 
@@ -85,7 +85,7 @@ def _store(
     planned: Sequence[CellPlan],
     request_digest: str,
     idempotency_key: str | None,
-) -> Submitted:
+) -> StoredSweep:
     sweep_id = new_id("swp")
     new = {plan.cell.fingerprint: _build_experiment(plan, sweep_id, request_digest) for plan in planned if plan.seeds}
     sweep = {
@@ -103,7 +103,7 @@ def _store(
     connection.execute(NEW_SWEEP, sweep)
     runs = store(session, list(new.values())) if new else []
     connection.execute(NEW_CELL, [_cell_row(sweep_id, k, plan, new) for k, plan in enumerate(planned)])
-    return Submitted(sweep_id, is_new=True, notifications=[notification(run) for run in runs])
+    return StoredSweep(sweep_id, is_new=True, notifications=[notification(run) for run in runs])
 
 
 def _build_experiment(plan: CellPlan, sweep_id: str, request_digest: str) -> New:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from service.db import Database
-from service.leaderboards.queries import Asked, leaderboard
+from service.leaderboards.queries import BoardRequest, leaderboard
 from service.leaderboards.schemas import Entry
 from service.processes.migrate import migrate
 from tests.service.leaderboards.boards import result
@@ -15,7 +15,7 @@ from tests.service.leaderboards.boards import result
 
 def entry_of(db: Database) -> Entry:
     with db.snapshot() as session:
-        [entry] = leaderboard(session, Asked("permuted_digits", "smoke")).entries
+        [entry] = leaderboard(session, BoardRequest("permuted_digits", "smoke")).entries
     return entry
 
 

@@ -14,7 +14,7 @@ import torch
 from normcore.events import Finished
 from normcore.recurrent import Recurrent
 from normcore.spec import TrainingSpec, resolve
-from normcore.trained_model import Trained, load
+from normcore.trained_model import TrainedModel, load
 from normcore.training.loop import train
 from tests.normcore.training_specs import recurrent_model
 
@@ -90,7 +90,7 @@ def test_loaded_model_runs_by_the_kernel_that_trained_it(kernel: str) -> None:
     assert kernel_of(load(finished("permuted_digits", "none", kernel=kernel).model(), None)) == kernel
 
 
-def kernel_of(trained: Trained) -> str:
+def kernel_of(trained: TrainedModel) -> str:
     (kernel,) = {module.kernel for module in trained.model.modules() if isinstance(module, Recurrent)}
     return kernel
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from benchmarks.faults.assessment import without_seconds
-from benchmarks.faults.observations import Undisturbed
+from benchmarks.faults.observations import UndisturbedTraining
 from normcore.data.folders import datasets_dir
 from normcore.events import Finished, Measured, to_json
 from normcore.run import run as train
@@ -91,7 +91,7 @@ def cluster(postgres_url: str, broker: Broker, tmp_path_factory: pytest.TempPath
 
 
 @cache
-def undisturbed() -> Undisturbed:
+def undisturbed() -> UndisturbedTraining:
     """The run that tests interrupt, trained in this process."""
     spec = resolve({"task": SMOKE, "norm": {"method": METHOD}, **LONG})
     rows: dict[tuple[str, int], float] = {}
@@ -100,7 +100,7 @@ def undisturbed() -> Undisturbed:
             rows |= {(series, event.step): value for series, value in event.values.items()}
     assert isinstance(event, Finished)
     finished = to_json(event)
-    return Undisturbed(rows, without_seconds({**finished["result"], "outcome": finished["outcome"]}))
+    return UndisturbedTraining(rows, without_seconds({**finished["result"], "outcome": finished["outcome"]}))
 
 
 def assert_equal_to_an_undisturbed_run(running: Service, run: dict[str, Any]) -> None:

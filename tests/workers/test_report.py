@@ -228,7 +228,7 @@ def test_the_end_stores_last_measurements_result_and_board_entry_together(db: Da
     report.write_result(ended(result_of(value=0.8, steps_to_target=40), "reached_target"))
     with db.snapshot() as session:
         run = queries.run(session, claim.lease.run_id)
-        board = boards.leaderboard(session, boards.Asked("permuted_digits", "smoke"))
+        board = boards.leaderboard(session, boards.BoardRequest("permuted_digits", "smoke"))
         [(_, training)] = workload.read_workers_with_runs(session, 1000)
     assert (run.state, run.outcome, run.progress.step) == ("succeeded", "reached_target", 40)
     assert [(e.method, e.n_runs, e.value and e.value.mean) for e in board.entries] == [("layer_norm", 1, 0.8)]

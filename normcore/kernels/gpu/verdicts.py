@@ -50,7 +50,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class VerdictsFile:
     """Content of the file of verdicts on fused kernels.
 
     Attributes:
@@ -62,7 +62,7 @@ class Stored:
     verdicts: dict[str, Verdict]
 
 
-STORED = TypeAdapter(Stored)
+STORED = TypeAdapter(VerdictsFile)
 
 
 def read(device: torch.device) -> Mapping[Pair, Verdict]:
@@ -93,7 +93,7 @@ def store(device: torch.device, pair: Pair, verdict: Verdict) -> None:
     place = _place(device)
     named = {" ".join(of): found for of, found in sorted({**read(device), pair: verdict}.items())}
     unfinished = place.with_suffix(f".{os.getpid()}")
-    unfinished.write_bytes(STORED.dump_json(Stored(_describe_check(device), named), indent=2))
+    unfinished.write_bytes(STORED.dump_json(VerdictsFile(_describe_check(device), named), indent=2))
     unfinished.replace(place)
 
 

@@ -70,7 +70,7 @@ class PixelSequence(Benchmark):
         return model.with_readout(1, STEPS[self.images], 10, read=1) if isinstance(model, RecurrentModel) else None
 
 
-class Permuted(PixelSequence):
+class PermutedPixels(PixelSequence):
     """Classify an image whose pixels are read in one fixed random order."""
 
     permutation_seed: int = Field(0, ge=0, lt=2**32, description="Draws the order, which all runs share.")
@@ -198,7 +198,7 @@ class SequentialMNIST(PixelSequence):
     name: Literal["sequential_mnist"] = "sequential_mnist"
 
 
-class PermutedMNIST(Permuted):
+class PermutedMNIST(PermutedPixels):
     """Classify MNIST digits from 784 pixels, read one by one in one fixed random order."""
 
     title: ClassVar[str] = "Permuted MNIST"
@@ -220,7 +220,7 @@ class SequentialDigits(PixelSequence):
     name: Literal["sequential_digits"] = "sequential_digits"
 
 
-class PermutedDigits(Permuted):
+class PermutedDigits(PermutedPixels):
     """Classify the 8x8 digits of scikit-learn from 64 pixels, read one by one in one fixed random order."""
 
     title: ClassVar[str] = "Permuted digits"

@@ -24,7 +24,7 @@ WRITERS = {"values": advice.write_values, "provenance": advice.write_provenance}
 AN_OBJECT = 'a result is an object, as {"task": …, "norm": …, "values": [{"seed": 0, "value": 0.9}], "provenance": …}'
 
 
-class Submitted(NamedTuple):
+class CheckedResult(NamedTuple):
     """A submitted result that passed all checks. Its spec has the seeds of its values."""
 
     spec: TrainingSpec
@@ -48,7 +48,7 @@ class Claim:
         return advice.write_provenance(self.written["provenance"])
 
 
-def read(written: Any) -> Submitted:
+def read(written: Any) -> CheckedResult:
     """Check a submitted result. The data of its task need not be on this machine.
 
     Raises:
@@ -77,7 +77,7 @@ def read(written: Any) -> Submitted:
         errors += first_errors(list(_find_impossible_values(spec, evidence)), lambda error: error)
     if errors or evidence is None or not isinstance(spec, TrainingSpec):
         raise Invalid(errors)
-    return Submitted(spec.model_copy(update={"seeds": [one.seed for one in evidence.values]}), evidence)
+    return CheckedResult(spec.model_copy(update={"seeds": [one.seed for one in evidence.values]}), evidence)
 
 
 def _refuse_unknown(name: Any, claim: Claim) -> SpecError:

@@ -17,7 +17,7 @@ from service.http.openapi import JSON, Document, Responses, answers, headers, re
 from service.http.pages import Cursor, Limit, Page, page
 from service.http.routing import Router, check_known
 from service.leaderboards.submitted_results import examples, queries, storing
-from service.leaderboards.submitted_results.reading import Submitted, read
+from service.leaderboards.submitted_results.reading import CheckedResult, read
 from service.leaderboards.submitted_results.schemas import ResultOut, State
 
 router = Router(prefix="/v1/results", tags=["submitted results"])
@@ -62,7 +62,7 @@ def submit_result(body: SpecBody, db: DatabaseDep, idempotency_key: parameters.I
 
 
 def _store(
-    db: Database, submitted: Submitted, request_digest: str, idempotency_key: str | None
+    db: Database, submitted: CheckedResult, request_digest: str, idempotency_key: str | None
 ) -> tuple[ResultOut, bool]:
     """Store the result. If two requests use one new key at the same time, the later one finds the result of the
     earlier."""

@@ -12,12 +12,12 @@ from service.db import get_row, one_at_a_time, utc_now
 from service.experiments import submission
 from service.idempotency import find_earlier_row
 from service.ids import new_id
-from service.leaderboards.submitted_results.reading import Submitted
+from service.leaderboards.submitted_results.reading import CheckedResult
 from service.leaderboards.submitted_results.tables import SubmittedResult
 
 
 def store(
-    session: Session, submitted: Submitted, *, request_digest: str, idempotency_key: str | None
+    session: Session, submitted: CheckedResult, *, request_digest: str, idempotency_key: str | None
 ) -> tuple[SubmittedResult, bool]:
     """Store a result.
 

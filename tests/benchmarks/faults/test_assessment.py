@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from benchmarks.faults.assessment import Assessment, Wrong, assess, doubled, ran_on, recovery, wrong_rows
-from benchmarks.faults.observations import Injury, RunSeen, Sample, Seen, Undisturbed
+from benchmarks.faults.observations import BackendObservations, Injury, RunSeen, Sample, UndisturbedTraining
 from benchmarks.faults.scenario import BRIEF, FULL, Kind, plan
 
 ROWS = {("valid.loss", step): 1.0 / step for step in (10, 20, 30, 40)}
 RESULT = {"value": 0.5, "step": 40, "outcome": "completed"}
-UNDISTURBED = Undisturbed(rows=ROWS, result=RESULT)
+UNDISTURBED = UndisturbedTraining(rows=ROWS, result=RESULT)
 
 
 def sample(at: float, state: str, attempt: int, step: int, resumed_from: int | None = None) -> Sample:
@@ -50,7 +50,9 @@ GOOD = RunSeen(
 
 
 def assessment(*runs: RunSeen, known: int | None = None) -> Assessment:
-    return assess(Seen("up", runs, [], [UNDISTURBED], known=len(runs) if known is None else known, outage="full"))
+    return assess(
+        BackendObservations("up", runs, [], [UNDISTURBED], known=len(runs) if known is None else known, outage="full")
+    )
 
 
 def test_a_run_that_went_on_from_its_checkpoint_keeps_every_promise() -> None:
@@ -192,7 +194,7 @@ def test_a_run_that_another_worker_ended_during_the_outage_is_recovered_at_its_e
 
 def test_a_kill_that_met_a_run_which_had_ended_is_no_recovery() -> None:
     ended = replace(GOOD, samples=[GOOD.samples[1], sample(2.6, "succeeded", 1, 40)], final=final(attempt=1))
-    seen = Seen("up", [ended], [injury()], [UNDISTURBED], known=1, outage="full")
+    seen = BackendObservations("up", [ended], [injury()], [UNDISTURBED], known=1, outage="full")
     assert assess(seen).recoveries == {Kind.WORKER: []}
     seen = replace(seen, runs=[GOOD])
     assert assess(seen).recoveries == {Kind.WORKER: [3.5]}

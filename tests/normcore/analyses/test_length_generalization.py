@@ -23,7 +23,7 @@ from normcore.spec.analyses.length_generalization import LengthGeneralization
 from normcore.spec.tasks.char_lm import CharLM
 from normcore.tasks.char_lm import CharacterModelling
 from normcore.tasks.task import Resources
-from normcore.trained_model import Trained
+from normcore.trained_model import TrainedModel
 from tests.normcore.networks import recurrent
 
 RESOURCES = Resources(None, torch.device("cpu"), torch.float64)
@@ -32,7 +32,7 @@ RBN = {"method": "recurrent_batch_norm"}
 TEXT = torch.randint(NUM_SYMBOLS, (2503,), generator=torch.Generator().manual_seed(0))  # the test text
 
 
-def trained(norm: dict[str, Any], **options: Any) -> Trained:
+def trained(norm: dict[str, Any], **options: Any) -> TrainedModel:
     """Make a model with large random weights, and population statistics from segments of ten characters."""
     corpus = Corpus(TEXT[:1000], TEXT[:200], TEXT, "abcdefg", {})
     task = CharacterModelling(CharLM(sequence_length=LENGTH, **options), RESOURCES, corpus)
@@ -47,7 +47,7 @@ def trained(norm: dict[str, Any], **options: Any) -> Trained:
                     task.observe(model, batch)
     spec = resolve({"task": {"name": "char_lm", "profile": "smoke"}, "norm": norm})
     assert isinstance(spec, TrainingSpec)
-    return Trained(spec, 0, task, model)
+    return TrainedModel(spec, 0, task, model)
 
 
 def bits(logits: Tensor, targets: Tensor) -> np.ndarray:
@@ -155,7 +155,7 @@ def test_a_model_of_another_task_is_refused() -> None:
     assert isinstance(spec, TrainingSpec)
     task = tasks.build(spec.task, RESOURCES)
     with pytest.raises(ValueError, match="expected a model trained on char_lm, received one of permuted_digits"):
-        length_generalization(Trained(spec, 0, task, torch.nn.Identity()), 100)
+        length_generalization(TrainedModel(spec, 0, task, torch.nn.Identity()), 100)
 
 
 @pytest.mark.parametrize(("population", "batch", "holds"), [(1.40, 1.42, True), (1.42, 1.40, False), (1.4, 1.4, False)])

@@ -88,7 +88,7 @@ class Spy(Normalization):
         self.parametrized += matrices
 
 
-class Unrolled:
+class CellWithSpy:
     """Cell with a spy, after some steps."""
 
     def __init__(self, make: Make, kind: type[RecurrentModel], norm: Spy, added_bias: float = 0.0) -> None:
@@ -112,10 +112,10 @@ class Unrolled:
     def matrices(self) -> set[str]:
         return {name for name, p in self.cell.named_parameters() if p.dim() == 2}
 
-    def ends_as(self, other: "Unrolled") -> bool:
+    def ends_as(self, other: "CellWithSpy") -> bool:
         return all(torch.equal(ours, theirs) for ours, theirs in zip(self.states[-1], other.states[-1], strict=True))
 
-    def was_told_as(self, other: "Unrolled") -> bool:
+    def was_told_as(self, other: "CellWithSpy") -> bool:
         """Compare the summed inputs of the first call. In later calls a bias is also contained in the state."""
         ours, theirs = ([call.a for spied in one.spied for call in spied.calls[:1]] for one in (self, other))
         return all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
@@ -124,23 +124,24 @@ class Unrolled:
 def forgotten(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
     """Find the duties to a method that a cell neglects."""
     for site in sorted(kind.places):
-        unrolled = Unrolled(make, kind, Spy(site))
+        unrolled = CellWithSpy(make, kind, Spy(site))
         if not unrolled.spied:
             yield f"{site}: no norm is made"
         for k, spied in enumerate(unrolled.spied):
             yield from wrong_calls(site, spied)
             if site == "sum":
                 yield from wrong_sizes(unrolled, spied)
-            if unrolled.ends_as(Unrolled(make, kind, Spy(site, factor=3.0, which=k))):
+            if unrolled.ends_as(CellWithSpy(make, kind, Spy(site, factor=3.0, which=k))):
                 yield f"{site}: the output of norm {k} is not used"
     yield from wrong_biases(make, kind)
     spy = Spy("input")
-    missing = Unrolled(make, kind, spy).matrices - set(spy.parametrized)
+    missing = CellWithSpy(make, kind, spy).matrices - set(spy.parametrized)
     if missing:
         yield f"parametrize: not called for {missing}"
     if "cell" in kind.places:
         carried, kept = (
-            Unrolled(make, kind, Spy("cell", factor=3.0, carries_normalized_cell=carries)) for carries in (True, False)
+            CellWithSpy(make, kind, Spy("cell", factor=3.0, carries_normalized_cell=carries))
+            for carries in (True, False)
         )
         if carried.ends_as(kept):
             yield "carries_normalized_cell: it changes nothing"
@@ -165,7 +166,7 @@ def wrong_calls(site: Place, spied: Spied) -> Iterator[str]:
             yield f"{site}: the products are larger than their size"
 
 
-def wrong_sizes(unrolled: Unrolled, spied: Spied) -> Iterator[str]:
+def wrong_sizes(unrolled: CellWithSpy, spied: Spied) -> Iterator[str]:
     """Check that the size of a sum is that of its recurrent product, which is the only part that the norm may round."""
     for call, state in zip(spied.calls, unrolled.states, strict=False):
         if call.size is not None and not torch.equal(call.size, size_of_products(unrolled.cell.weight_hh, state.h)()):
@@ -180,12 +181,12 @@ def wrong_biases(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
     places: tuple[BiasPlace, ...] = ("outside", "inside", "both")
     for site in sorted(kind.places & {"input", "sum"}):
         for place in places:
-            usual, moved = (Unrolled(make, kind, Spy(site, 0.0, place), added) for added in (0.0, 1.0))
+            usual, moved = (CellWithSpy(make, kind, Spy(site, 0.0, place), added) for added in (0.0, 1.0))
             if usual.was_told_as(moved) != (place == "outside"):
                 yield f"bias {place}: wrong before the norm of the {site}"
             if usual.ends_as(moved) != (place == "inside"):
                 yield f"bias {place}: wrong after the norm of the {site}"
-    narrow, wide = (Unrolled(make, kind, Spy("input", bias_init=width)).biases for width in (0.0, 0.5))
+    narrow, wide = (CellWithSpy(make, kind, Spy("input", bias_init=width)).biases for width in (0.0, 0.5))
     if any(torch.equal(narrow[name], wide[name]) for name in narrow):
         yield "bias_init: the bias is not spread"
 

@@ -134,11 +134,11 @@ def test_network_that_writes_a_line_of_the_data_draws_that_line(monkeypatch: pyt
     line = of.train[4]
     asked: list[Tensor] = []
 
-    def write(text: models.Text, first: Tensor, generator: torch.Generator, most: int) -> Iterator[models.Written]:
+    def write(text: models.Text, first: Tensor, generator: torch.Generator, most: int) -> Iterator[models.PenPoint]:
         asked.append(first)
         window = Window.before(text.characters, 1)  # the window is never beyond the text
         for point in of.standardize_line(line, 999)[1:]:
-            yield models.Written(point.expand(len(text.lengths), 3), window)
+            yield models.PenPoint(point.expand(len(text.lengths), 3), window)
 
     monkeypatch.setattr(model, "write", write)
     drawn, own = task.artifacts(model)["written.svg"](), svg([line.points[1:]] * SAMPLES, "abc")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from normcore.data.captions import CAPTIONS, Captioned, CaptionedImages
+from normcore.data.captions import CAPTIONS, CaptionedImages, CaptionSplit
 from normcore.models import order_embedding as models
 from normcore.models.build import Build
 from normcore.models.order_embedding import contrastive_loss, energy
@@ -27,10 +27,10 @@ def smoke(method: str = "none", **task: Any) -> TrainingSpec:
     return training_spec({"task": written, "norm": {"method": method}})
 
 
-def captioned(images: int, seed: int) -> Captioned:
+def captioned(images: int, seed: int) -> CaptionSplit:
     random = np.random.RandomState(seed)
     captions = [[list(random.choice(SAID, 3 + k)) for k in range(CAPTIONS)] for _ in range(images)]
-    return Captioned(torch.from_numpy(random.rand(images, FEATURES)).float(), captions)
+    return CaptionSplit(torch.from_numpy(random.rand(images, FEATURES)).float(), captions)
 
 
 def given(test: int = 12) -> CaptionedImages:
@@ -89,7 +89,7 @@ def test_words_only_in_the_test_share_a_code_and_validation_words_are_known() ->
     assert seen[0].codes[0, 0] == 1
 
 
-def energies(model: models.OrderEmbedding, part: Captioned, known: list[str]) -> torch.Tensor:
+def energies(model: models.OrderEmbedding, part: CaptionSplit, known: list[str]) -> torch.Tensor:
     """Compute the energies of all pairs, reading each caption alone."""
     with torch.no_grad():
         said = [torch.tensor(codes(list(one), known)) for image in part.captions for one in image]

@@ -9,7 +9,7 @@ from torch import nn
 
 from normcore.spec import TrainingSpec
 from normcore.spec.tasks.benchmark import Best, LastMean
-from normcore.training.selection import BestModel, LastModels, Selected, Selection, selection_of, weights_of
+from normcore.training.selection import BestModel, LastModels, SelectedModel, Selection, selection_of, weights_of
 from tests.normcore.training_specs import training_spec
 
 
@@ -104,7 +104,7 @@ def test_exactly_the_last_evaluations_count(max_steps: int, eval_every: int, eva
     assert counted(max_steps, eval_every, LastMean(evaluations, all_tested=True)) == everything
 
 
-def considered(steps: list[int], rule: LastMean, max_steps: int = 20) -> Selected | None:
+def considered(steps: list[int], rule: LastMean, max_steps: int = 20) -> SelectedModel | None:
     selection = LastModels(rule, spec(max_steps=max_steps, eval_every=5))
     for step in steps:
         selection.consider(step, values(0.01 * step, 0.001 * step, "error_rate"), model(float(step)))

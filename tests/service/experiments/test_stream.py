@@ -15,7 +15,7 @@ from normcore.spec.training import MAX_STEPS
 from service.db import Database
 from service.experiments import lifecycle, stream
 from service.experiments.lifecycle import Lease
-from service.experiments.stream import Seen, read_position, write_position
+from service.experiments.stream import RunPosition, read_position, write_position
 from service.experiments.tables import Run
 from service.http import permits
 from service.keys import browser, keyring
@@ -147,22 +147,22 @@ def test_a_client_that_comes_back_gets_exactly_the_remaining_events(client: Test
     ["nonsense", "1", "-1-5", "99999999999-1", "1-1000000001", "1-5-end", "٣-٤", "1-5\n", "1-5*2", "1-5,1-5", "0*9999"],
 )
 def test_a_foreign_event_id_starts_from_the_beginning(foreign: str) -> None:
-    assert read_position(foreign, 1) == [Seen()]
+    assert read_position(foreign, 1) == [RunPosition()]
 
 
-ENDED = Seen(2, MAX_STEPS, True)
+ENDED = RunPosition(2, MAX_STEPS, True)
 
 
 @pytest.mark.parametrize(
     ("seen", "id"),
     [
-        ([Seen(1, 0)], "1-0"),
-        ([Seen(3, 120)], "3-120"),
+        ([RunPosition(1, 0)], "1-0"),
+        ([RunPosition(3, 120)], "3-120"),
         ([ENDED], "2-end"),
-        ([ENDED, ENDED, Seen(1, 5), *[Seen()] * 997], "2-end*2,1-5,0*997"),
+        ([ENDED, ENDED, RunPosition(1, 5), *[RunPosition()] * 997], "2-end*2,1-5,0*997"),
     ],
 )
-def test_an_event_id_says_what_the_client_has_seen(seen: list[Seen], id: str) -> None:
+def test_an_event_id_says_what_the_client_has_seen(seen: list[RunPosition], id: str) -> None:
     assert write_position(seen) == id
     assert read_position(id, len(seen)) == seen
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments.tables import Run
 from service.leaderboards import entries
-from service.leaderboards.entry import Pooled, RunResult, read_pooled
+from service.leaderboards.entry import EntryStatistics, RunResult, read_pooled
 from service.leaderboards.tables import Entry
 from tests.service.leaderboards.boards import board, trained_by
 from tests.service.sample_runs import MAX_STEPS, claimed, failed, finished, measured, recorded, submitted, timing_of
@@ -25,7 +25,7 @@ def entry_of(db: Database, fingerprint: str) -> Entry:
         return session.scalars(select(Entry).where(Entry.fingerprint == fingerprint)).one()
 
 
-def pooled_of(entry: Entry) -> Pooled:
+def pooled_of(entry: Entry) -> EntryStatistics:
     return read_pooled(entry.pooled)
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from normcore.spec.metric import ACCURACY, ERROR_RATE, Metric
 from service.leaderboards.entry import (
+    EntryStatistics,
     Evidence,
-    Pooled,
     RunResult,
     hardware_of_most_seeds,
     kernel_of,
@@ -63,7 +63,7 @@ def evidence(*runs: RunResult) -> Evidence:
     return found
 
 
-def pooled(*runs: RunResult) -> Pooled:
+def pooled(*runs: RunResult) -> EntryStatistics:
     return pool(evidence(*runs).results, METRICS, items_of)
 
 
