@@ -359,7 +359,7 @@ class Deviation(TypedDict):
     points: int
 
 
-class Changed(TypedDict):
+class ReplayChange(TypedDict):
     """Difference of code, packages, data or machine between a run and its replay."""
 
     what: str
@@ -367,7 +367,7 @@ class Changed(TypedDict):
     now: Any
 
 
-class Replayed(TypedDict):
+class ReplayComparison(TypedDict):
     """Comparison of a run with its replay. ``identical`` is True if all their numbers are the same, bit for bit."""
 
     run_id: str
@@ -377,7 +377,7 @@ class Replayed(TypedDict):
     series: int
     points: int
     deviations: Sequence[Deviation]
-    changed: Sequence[Changed]
+    changed: Sequence[ReplayChange]
 
 
 class Series(TypedDict):

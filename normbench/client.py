@@ -398,13 +398,13 @@ class Client:
             raise Invalid(f"{run_id} is {run['state']}; name a run that has succeeded, to compare with")
         return self.submit(replaying.spec_of(run, self.recipe(run["experiment_id"])))
 
-    def compare_replay(self, run_id: str, again_id: str) -> answers.Replayed:
+    def compare_replay(self, run_id: str, again_id: str) -> answers.ReplayComparison:
         """Compare two runs of one spec and seed: every curve point by point, and the environments in which they ran."""
         runs = self.run(run_id), self.run(again_id)
         (run, curves), (again, curves_again) = ((run, self.measurements(run["id"])) for run in runs)
         return replaying.compare_runs(run, curves, again, curves_again)
 
-    def replay(self, run_id: str, *, timeout: float | None = None) -> answers.Replayed:
+    def replay(self, run_id: str, *, timeout: float | None = None) -> answers.ReplayComparison:
         """Run a run again, wait until the second run has ended, and compare the two runs.
 
         Args:

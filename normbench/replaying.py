@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from normbench.answers import Changed, Deviation, Recipe, Replayed, Run, Series, Spec
+from normbench.answers import Deviation, Recipe, ReplayChange, ReplayComparison, Run, Series, Spec
 
 LABEL = "replay_of"
 
@@ -21,7 +21,9 @@ def spec_of(run: Run, recipe: Recipe) -> Spec:
     return {**spec, "seeds": [run["seed"]], "device": device, "labels": {LABEL: run["id"]}}
 
 
-def compare_runs(run: Run, curves: Mapping[str, Series], again: Run, curves_again: Mapping[str, Series]) -> Replayed:
+def compare_runs(
+    run: Run, curves: Mapping[str, Series], again: Run, curves_again: Mapping[str, Series]
+) -> ReplayComparison:
     """Compare two ended runs of one spec and seed.
 
     Args:
@@ -74,7 +76,7 @@ def _deviation(series: str, then: Points, now: Points) -> Deviation | None:
     }
 
 
-def _list_changes(run: Run, again: Run) -> Sequence[Changed]:
+def _list_changes(run: Run, again: Run) -> Sequence[ReplayChange]:
     """Differences of code, packages, data and machine between two runs."""
     then, now = _ran_with(run), _ran_with(again)
     return [

@@ -16,6 +16,12 @@ def test_participles_are_no_names_of_modules() -> None:
     assert lines_of("", "normcore/models/feed_forward.py") == []
 
 
+def test_participles_are_no_names_of_classes() -> None:
+    assert lines_of("class Stored:\n    pass\n\n\nclass _Drawn:\n    pass") == [1, 5]
+    assert lines_of("class StoredSweep:\n    pass\n\n\nclass CodeEdited(Exception):\n    pass") == []
+    assert lines_of("class Started:\n    pass", "normcore/events.py") == []
+
+
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     for first in ("Of all entries.", "Whether a run ended.", "They are sorted.", "It ends."):
         assert lines_of(f'def f():\n    """{first}"""') == [2], first

@@ -1,8 +1,8 @@
 """Check of the language: ``python -m tools.words`` prints each fault as ``file:line: what to mend``.
 
 It checks the rules of docs/develop/words.md that a machine can check: the first word of a docstring, the length of
-sentences in docstrings, comments and documents, the names of modules, and the subjects of commits. Only documents in
-``GENERATED`` are exempt.
+sentences in docstrings, comments and documents, the names of modules and classes, and the subjects of commits. Only
+documents in ``GENERATED`` are exempt.
 """
 
 import ast
@@ -26,7 +26,8 @@ NO_FIRST_WORD = re.compile(
     r"Where|They|It|Is|None|No|Not|Such|So|Than|Since|Beside|Beyond|Before|After|Until)\b"
 )
 # Nouns and adjectives that end like participles.
-NAMES = {"feed", "seed", "embed", "speed", "unused", "shared", "feed_forward", "advanced"}
+NAMES = {"feed", "seed", "embed", "speed", "unused", "shared", "feed_forward", "advanced", "need"}
+EVENTS = {"errors.py", "events.py", "messages.py"}  # their classes say what happened
 PARTICIPLES = {"kept", "written", "aside", "warm", "drawn", "taken", "given", "told", "seen", "made"}
 
 
@@ -58,18 +59,25 @@ def faults() -> Iterator[Fault]:
 
 
 def faults_of(name: str, source: str) -> Iterator[Fault]:
-    """Find the faults of a module: in its name, its docstrings and its comments."""
+    """Find the faults of a module: in its name, the names of its classes, its docstrings and its comments."""
     stem = Path(name).stem.removeprefix("test_").strip("_")
-    last = stem.rpartition("_")[2]
-    if last in PARTICIPLES or (last.endswith("ed") and last not in NAMES):
+    if _is_participle(stem.rpartition("_")[2]):
         yield Fault(name, 1, "a module's name is a noun, not a participle")
     for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and Path(name).name not in EVENTS and _is_participle(node.name.strip("_")):
+            yield Fault(name, node.lineno, f"the name of a class is a noun, not a participle: {node.name}")
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         if text := ast.get_docstring(node):
             yield from (Fault(name, node.body[0].lineno, advice) for advice in _faults_of_docstring(text))
     for line, text in _comments(source):
         yield from (Fault(name, line, advice) for advice in _long_sentences(text))
+
+
+def _is_participle(word: str) -> bool:
+    """Tell if a word ends like a participle. A name of several words, as CodeEdited, is no word."""
+    word = word[:1].lower() + word[1:]
+    return word.islower() and (word in PARTICIPLES or (word.endswith("ed") and word not in NAMES))
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:

@@ -104,7 +104,7 @@ def evaluated(contestant: Contestant, steps: int) -> Contestant:
     return contestant
 
 
-def by(unroll: Callable[..., recurrent.Unrolled], cell: str, method: str, shape: Shape) -> Contestant:
+def by(unroll: Callable[..., recurrent.UnrolledCell], cell: str, method: str, shape: Shape) -> Contestant:
     """Our network, whose steps are computed by the function ``unroll``."""
     options = CELLS[cell].model_validate({"hidden_size": shape.hidden})
     kind = METHODS[method]
@@ -113,5 +113,5 @@ def by(unroll: Callable[..., recurrent.Unrolled], cell: str, method: str, shape:
     return Contestant(partial(_outputs, unroll, built), built)
 
 
-def _outputs(unroll: Callable[..., recurrent.Unrolled], cell: Any, x: Tensor) -> Tensor:
+def _outputs(unroll: Callable[..., recurrent.UnrolledCell], cell: Any, x: Tensor) -> Tensor:
     return unroll(cell, x, cell.initial_state(x.shape[1])).y

@@ -3,14 +3,14 @@
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from normbench.answers import Changed, Replayed
+from normbench.answers import ReplayChange, ReplayComparison
 from normbench.display.numbers import format_count
 from normbench.display.table import Column, Table
 
 WHERE = "code, packages, data and machine"
 
 
-def render_replay(found: Replayed) -> Group:
+def render_replay(found: ReplayComparison) -> Group:
     """Show if a run and its replay have the same numbers, where the numbers differ, and how the environments differ."""
     parts: list[RenderableType] = [Text(_verdict(found), "bold")]
     if found["deviations"]:
@@ -19,14 +19,14 @@ def render_replay(found: Replayed) -> Group:
     return Group(*parts)
 
 
-def _verdict(found: Replayed) -> str:
+def _verdict(found: ReplayComparison) -> str:
     whose = f"{found['run_id']} and {found['again']} (seed {found['seed']})"
     if found["identical"]:
         return f"{whose} are identical: {found['series']} series, {format_count(found['points'], 'point')}"
     return f"{whose} differ in {len(found['deviations'])} of {found['series']} series"
 
 
-def _deviations(found: Replayed) -> Table:
+def _deviations(found: ReplayComparison) -> Table:
     columns = (
         Column("series"),
         Column("from step"),
@@ -49,12 +49,12 @@ def _deviations(found: Replayed) -> Table:
     return Table("Where they differ", columns, rows)
 
 
-def _changes(found: Replayed) -> Table:
+def _changes(found: ReplayComparison) -> Table:
     columns = (Column("what"), Column("then", prose=True), Column("now", prose=True))
     return Table(f"What is different about {WHERE}", columns, [_change(changed) for changed in found["changed"]])
 
 
-def _change(changed: Changed) -> tuple[str, str | None, str | None]:
+def _change(changed: ReplayChange) -> tuple[str, str | None, str | None]:
     then, now = (None if changed[when] is None else str(changed[when]) for when in ("then", "now"))
     return changed["what"], then, now
 

@@ -14,7 +14,7 @@ from torch import nn
 from normcore.kernels import cpu, gpu, reference_code
 from normcore.kernels.gpu import verdicts
 from normcore.recurrent.stack import Recurrent
-from normcore.recurrent.unroll import Unrolled, unroll
+from normcore.recurrent.unroll import UnrolledCell, unroll
 from normcore.spec.cells import CELLS
 from normcore.spec.kernels import why_not_fused
 from normcore.spec.methods import METHODS
@@ -23,7 +23,7 @@ from normcore.spec.models.recurrent import RecurrentModel
 
 log = logging.getLogger(__name__)
 
-Unroll = Callable[..., Unrolled]
+Unroll = Callable[..., UnrolledCell]
 """An implementation of the loop over time, called as ``unroll(cell, x, state, t, mask)``."""
 
 

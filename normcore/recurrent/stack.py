@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from normcore import cells, norms
 from normcore.cells import State
 from normcore.norms.population import batch_norms
-from normcore.recurrent.unroll import Unrolled, take_in_moments, unroll
+from normcore.recurrent.unroll import UnrolledCell, take_in_moments, unroll
 from normcore.spec.methods.method import Method
 from normcore.spec.models.recurrent import RecurrentModel
 
@@ -48,7 +48,7 @@ class Recurrent(nn.Module):
         input_size: int,
         norm: Method,
         kernel: str = "reference",
-        unroll: Callable[..., Unrolled] = unroll,
+        unroll: Callable[..., UnrolledCell] = unroll,
     ) -> None:
         super().__init__()
         if input_size < 1:

@@ -17,7 +17,7 @@ from normcore.norms.population import batch_norms
 S = TypeVar("S", bound=State)
 
 
-class Unrolled(NamedTuple):
+class UnrolledCell(NamedTuple):
     """Result of unrolling a cell over a sequence.
 
     Attributes:
@@ -32,7 +32,7 @@ class Unrolled(NamedTuple):
     moments: Mapping[str, Tensor]
 
 
-def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
+def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> UnrolledCell:
     """Apply ``cell`` step by step over a sequence. This is the reference; the kernels in ``normcore.kernels`` compute
     the same.
 
@@ -45,12 +45,12 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     """
     y: list[Tensor] = []
     if len(x) == 0:
-        return Unrolled(state.h.expand(0, -1, -1), state, {})
+        return UnrolledCell(state.h.expand(0, -1, -1), state, {})
     _moments(cast(nn.Module, cell))  # drop the moments that an interrupted pass left there
     with parametrize.cached():
         for state in states(cell, x, state, t, mask):  # noqa: B020
             y.append(state.h)
-    return Unrolled(torch.stack(y), state, _moments(cast(nn.Module, cell)))
+    return UnrolledCell(torch.stack(y), state, _moments(cast(nn.Module, cell)))
 
 
 def states(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Iterator[S]:

@@ -54,7 +54,7 @@ class OrderEmbeddingTask:
         valid = images.valid.first(options.valid_images)
         self._words = _vocabulary(images.train, valid)
         self._train, self._valid, self._test = (
-            _Encoded(part, self._words) for part in (images.train, valid, images.test)
+            _EncodedPart(part, self._words) for part in (images.train, valid, images.test)
         )
         fold = len(self._test.captions) // options.folds
         if fold == 0:
@@ -112,7 +112,7 @@ class OrderEmbeddingTask:
     def artifacts(self, model: OrderEmbedding) -> Mapping[str, Callable[[], bytes]]:
         return {"found.txt": lambda: self._write_retrievals(model).encode()}
 
-    def _embed_part(self, model: OrderEmbedding, part: "_Encoded", images: Sequence[int]) -> EmbeddedPairs:
+    def _embed_part(self, model: OrderEmbedding, part: "_EncodedPart", images: Sequence[int]) -> EmbeddedPairs:
         sequences = [codes for image in images for codes in part.captions[image]]
         device = self._resources.device
         own = [
@@ -122,7 +122,7 @@ class OrderEmbeddingTask:
         features = part.features[images[0] : images[-1] + 1].to(device, self._resources.dtype)
         return EmbeddedPairs(torch.cat(own), model.embed_images(features))
 
-    def _batch(self, part: "_Encoded", images: Tensor, which: Tensor) -> Batch:
+    def _batch(self, part: "_EncodedPart", images: Tensor, which: Tensor) -> Batch:
         chosen = [part.captions[image][k] for image, k in zip(images.tolist(), which.tolist(), strict=True)]
         device = self._resources.device
         return Batch(Words.of(chosen, device), part.features[images].to(device, self._resources.dtype))
@@ -147,7 +147,7 @@ class OrderEmbeddingTask:
         return "\n".join(lines) + "\n"
 
 
-class _Encoded:
+class _EncodedPart:
     """Split with its captions encoded as numbers of words; each caption ends with ``END``."""
 
     def __init__(self, part: CaptionSplit, words: Mapping[str, int]) -> None:

@@ -223,7 +223,7 @@ def _measurement_is_due(run: _TrainingRun) -> bool:
 
 def _update(run: _TrainingRun) -> None:
     """Do one update of the weights; this function does not wait for the device."""
-    with run.clock.aside("data"):
+    with run.clock.count_to("data"):
         batch = run.task.batch(run.order.next_batch(), run.draws)
     follow(run.spec.training, run.optimizer, run.progress.step)
     loss, grad_norm = update(run.task, run.model, run.optimizer, run.spec, batch)

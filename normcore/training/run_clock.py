@@ -56,7 +56,7 @@ class RunClock:
         return self.seconds
 
     @contextmanager
-    def aside(self, part: Part) -> Iterator[None]:
+    def count_to(self, part: Part) -> Iterator[None]:
         """Count the time inside this context to ``part``; only on the CPU.
 
         With a GPU nothing changes: the GPU goes on computing, and its time stays with the part that it computes.

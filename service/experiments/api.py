@@ -63,7 +63,7 @@ def _find_earlier(parts: AppParts, written: Any, idempotency_key: str) -> schema
         return None if known is None else schemas.experiment_out(known)
 
 
-class _Accepted(NamedTuple):
+class _ValidSubmission(NamedTuple):
     """A spec that is to be stored, the memory of its runs, and the digest of the request."""
 
     spec: ExperimentSpec
@@ -71,14 +71,14 @@ class _Accepted(NamedTuple):
     request_digest: str
 
 
-def _resolve_submission(parts: AppParts, written: Any) -> _Accepted:
+def _resolve_submission(parts: AppParts, written: Any) -> _ValidSubmission:
     """Resolve a spec before its transaction, because nobody else can write to SQLite during the transaction."""
     spec = validation.resolve_and_pin(written, parts.settings.datasets_dir)
-    return _Accepted(spec, footprint(spec), digest(written))
+    return _ValidSubmission(spec, footprint(spec), digest(written))
 
 
 async def _store_experiment(
-    parts: AppParts, accepted: _Accepted, idempotency_key: str | None
+    parts: AppParts, accepted: _ValidSubmission, idempotency_key: str | None
 ) -> tuple[schemas.ExperimentOut, bool]:
     """Check and store the experiment."""
     spec, needed, request_digest = accepted

@@ -43,7 +43,7 @@ class Flip(NamedTuple):
     is_uncertain: bool
 
 
-class _Ranked(NamedTuple):
+class _RankedTrials(NamedTuple):
     """Trials from the worst to the best. Trials with equal validation values are one group with one mean test value."""
 
     values: list[float]
@@ -81,28 +81,28 @@ def flips(a: Sequence[BestOf], b: Sequence[BestOf]) -> list[Flip]:
     return found
 
 
-def _rank_trials(trials: Sequence[Trial], direction: Direction) -> _Ranked:
+def _rank_trials(trials: Sequence[Trial], direction: Direction) -> _RankedTrials:
     trials = [Trial(None if valid is None else cut_number(valid), cut_number(test)) for valid, test in trials]
     chosen_by = partial(_rate_trial, direction=direction)
     equal = [[trial.test for trial in same] for _, same in groupby(sorted(trials, key=chosen_by), key=chosen_by)]
-    return _Ranked([statistics.fmean(tests) for tests in equal], [len(tests) for tests in equal])
+    return _RankedTrials([statistics.fmean(tests) for tests in equal], [len(tests) for tests in equal])
 
 
 def _rate_trial(trial: Trial, direction: Direction) -> float:
     return -math.inf if trial.valid is None else gain(trial.valid, direction)
 
 
-def _best_of(ranked: _Ranked, k: int) -> BestOf:
+def _best_of(ranked: _RankedTrials, k: int) -> BestOf:
     weights = _weights(ranked, k)
     low, high = np.quantile(ranked.values, [0.05, 0.95], method="inverted_cdf", weights=weights)
     return BestOf(_expect_value(ranked, weights), float(low), float(high))
 
 
-def _expect_value(ranked: _Ranked, weights: Sequence[float]) -> float:
+def _expect_value(ranked: _RankedTrials, weights: Sequence[float]) -> float:
     return math.fsum(weight * value for weight, value in zip(weights, ranked.values, strict=True))
 
 
-def _weights(ranked: _Ranked, k: int) -> list[float]:
+def _weights(ranked: _RankedTrials, k: int) -> list[float]:
     """Probability for each group that the best of k trials is in this group. The i-th worst trial is the best in
     C(i - 1, k - 1) choices. Each binomial coefficient is computed from the previous one, in a tenth of the time.
     """

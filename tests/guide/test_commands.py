@@ -143,11 +143,11 @@ def check_module(name: str, *words: str, complete: bool) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ArgumentParser, "parse_args", parse_only)
             patch.setattr(ArgumentParser, "error", lambda parser, told: report(told, complete))
-            with pytest.raises(Parsed):
+            with pytest.raises(ParserDone):
                 main(words)
 
 
-class Parsed(Exception):
+class ParserDone(Exception):
     """Exception that ends a program of ours as soon as its arguments are parsed."""
 
 
@@ -155,12 +155,12 @@ def parse_only(parser: ArgumentParser, words: Sequence[str]) -> NoReturn:
     """Parse arguments as ``parse_args`` does, and end the program."""
     _, rest = parser.parse_known_args(words)
     assert not rest, f"unexpected extra argument: {rest[0]}"
-    raise Parsed
+    raise ParserDone
 
 
 def report(fault: str, complete: bool) -> NoReturn:
     """Report a parser's error. A command that is not ``complete`` may lack arguments."""
-    raise ValueError(fault) if complete or "arguments are required" not in fault else Parsed
+    raise ValueError(fault) if complete or "arguments are required" not in fault else ParserDone
 
 
 def check_names(text: str) -> None:

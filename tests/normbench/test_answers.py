@@ -16,7 +16,11 @@ from normbench import Client, answers
 from tests.normbench.script_server import Answer, Request, scripted
 
 Schema = Mapping[str, Any]
-OF_THE_CLIENT = {"Changed", "Deviation", "Replayed"}  # answers that the client computes itself from two runs
+OF_THE_CLIENT = {
+    "ReplayChange",
+    "Deviation",
+    "ReplayComparison",
+}  # answers that the client computes itself from two runs
 ANSWERS: dict[str, Any] = {name: kind for name, kind in getmembers(answers, isclass) if is_typeddict(kind)}
 OTHER_NAMES = {"Recipe": "ReplayOut", "SubmittedResult": "ResultOut"}
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null", Any: "any"}

@@ -46,7 +46,7 @@ def analysis_of(name: str, options: dict[str, Any] | None = None, **parts: Any) 
     return spec
 
 
-class Traced(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class AllocationTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Most bytes of tensors that lived at one moment. Temporaries inside of torch's operators do not count."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Traced(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def peak_of(work: Callable[[], object]) -> int:
-    traced = Traced()
+    traced = AllocationTrace()
     with traced:
         work()
     return traced.peak

@@ -19,7 +19,7 @@ from normcore.kernels.cpu.load import PRECISIONS, load
 from normcore.kernels.cpu.recurrence import Recurrence, Site, address
 from normcore.kernels.gradient import forbid_second_gradient
 from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
-from normcore.recurrent.unroll import S, Unrolled
+from normcore.recurrent.unroll import S, UnrolledCell
 
 KEPT_INPUTS = 60  # with this many features or more, W_x x is saved for backward: computing it again would take longer
 MEASURED_ANEW = 8  # with fewer examples, batch norms' statistics are not saved: they are as large as for more examples
@@ -35,7 +35,7 @@ class KernelFailed(RuntimeError):
     """A kernel failed because there is not enough memory."""
 
 
-def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
+def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> UnrolledCell:
     """Unroll a cell with the arguments and results of ``normcore.recurrent.unroll``. The computation is in float32,
     under autocast, too.
 
@@ -75,7 +75,7 @@ class _Call:
         ]
         self.moments: dict[str, Tensor] = {}
 
-    def unroll_cell(self, cell: Any, x: Tensor, state: State) -> Unrolled:
+    def unroll_cell(self, cell: Any, x: Tensor, state: State) -> UnrolledCell:
         parameters = [part for site in self.layout.sites for part in (site.gain, site.shift)]
         weight_ih = cell.weight_ih
         if self.layout.over_all_steps is not None:
@@ -87,7 +87,7 @@ class _Call:
         else:
             y, h, c = self.outputs(tensors, {})
         end = (h,) if c is None else (h, c)
-        return Unrolled(y, type(state)(*end), self.moments)
+        return UnrolledCell(y, type(state)(*end), self.moments)
 
     def fold_norm(self, norm: SequenceBatchNormAtSite, weight_ih: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         """Compute W (G H, F) and s (G H) such that norm(W_x x) = W x + s at every step."""

@@ -9,11 +9,11 @@
 
 from collections.abc import Callable
 
-from normcore.recurrent.unroll import Unrolled
+from normcore.recurrent.unroll import UnrolledCell
 from normcore.spec.kernels import TRITON
 
 
-def load_unroll() -> Callable[..., Unrolled]:
+def load_unroll() -> Callable[..., UnrolledCell]:
     """Import triton and the kernels, which takes seconds; return their ``unroll``.
 
     Raises:

@@ -19,11 +19,11 @@ from torch import Tensor
 from normcore import recurrent
 from normcore.kernels.gpu.verdicts import Verdict
 from normcore.recurrent import Recurrent
-from normcore.recurrent.unroll import Unrolled
+from normcore.recurrent.unroll import UnrolledCell
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 
-Unroll = Callable[..., Unrolled]
+Unroll = Callable[..., UnrolledCell]
 Named = dict[str, Tensor]
 Amounts = dict[str, float]
 
@@ -149,7 +149,7 @@ class _Check:
     def _pass(self, unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor | None) -> Named:
         autocast = torch.autocast(self.device.type, torch.bfloat16) if self.precision.autocast else nullcontext()
 
-        def under_autocast(*arguments: Any) -> Unrolled:
+        def under_autocast(*arguments: Any) -> UnrolledCell:
             with autocast:
                 return unroll(*arguments)
 

@@ -18,10 +18,10 @@ from normcore.kernels.gpu.plan import OVER_FEATURES, Plan, SitePlan
 from normcore.kernels.gpu.recurrence import Recurrence
 from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
-from normcore.recurrent.unroll import S, Unrolled
+from normcore.recurrent.unroll import S, UnrolledCell
 
 
-def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> Unrolled:
+def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> UnrolledCell:
     """Unroll a cell with the arguments and results of ``normcore.recurrent.unroll``.
 
     The computation is in the precision of the weights. Under autocast only the factors of products, W_h and the
@@ -55,7 +55,7 @@ def _memory_of_a_block() -> int:
     return memory
 
 
-def _unroll_cell(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int, mask: Tensor | None) -> Unrolled:
+def _unroll_cell(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int, mask: Tensor | None) -> UnrolledCell:
     dtype = cell.weight_hh.dtype
     input_norm = layout.over_all_steps or layout.sites[0].norm
     if isinstance(input_norm, BatchStatistics):
@@ -78,7 +78,7 @@ def _unroll_cell(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int,
     seen = input_norm.moments() if isinstance(input_norm, BatchStatistics) else None
     if seen is not None:
         moments["norm_x"] = seen
-    return Unrolled(y, type(state)(*end), moments)
+    return UnrolledCell(y, type(state)(*end), moments)
 
 
 def _plan(cell: Any, layout: CellLayout, t: int, mask: Tensor | None, steps: int) -> Plan:

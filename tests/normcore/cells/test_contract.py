@@ -44,7 +44,7 @@ class Call:
         self.size = None if size is None else size()
 
 
-class Spied(nn.Module):
+class NormSpy(nn.Module):
     """Norm that multiplies by a factor and records its calls."""
 
     def __init__(self, features: int, factor: float) -> None:
@@ -73,7 +73,7 @@ class Spy(Normalization):
         **answers: Any,
     ) -> None:
         self.site, self.factor, self.bias, self.which = site, factor, bias, which
-        self.spied: list[Spied] = []
+        self.spied: list[NormSpy] = []
         self.parametrized: list[str] = []
         vars(self).update(answers)
 
@@ -81,7 +81,7 @@ class Spy(Normalization):
         if site != self.site:
             return super().norm(hidden_size, site)
         factor = self.factor if self.which in (None, len(self.spied)) else 1.0
-        self.spied.append(Spied(hidden_size * sum(blocks), factor))
+        self.spied.append(NormSpy(hidden_size * sum(blocks), factor))
         return self.spied[-1]
 
     def parametrize(self, module: nn.Module, *matrices: str) -> None:
@@ -147,7 +147,7 @@ def forgotten(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
             yield "carries_normalized_cell: it changes nothing"
 
 
-def wrong_calls(site: Place, spied: Spied) -> Iterator[str]:
+def wrong_calls(site: Place, spied: NormSpy) -> Iterator[str]:
     times = [FIRST] if site == "input" else [FIRST + t for t in range(STEPS)]
     if [call.t for call in spied.calls] != times:
         yield f"{site}: called at {[call.t for call in spied.calls]}, not at {times}"
@@ -166,7 +166,7 @@ def wrong_calls(site: Place, spied: Spied) -> Iterator[str]:
             yield f"{site}: the products are larger than their size"
 
 
-def wrong_sizes(unrolled: CellWithSpy, spied: Spied) -> Iterator[str]:
+def wrong_sizes(unrolled: CellWithSpy, spied: NormSpy) -> Iterator[str]:
     """Check that the size of a sum is that of its recurrent product, which is the only part that the norm may round."""
     for call, state in zip(spied.calls, unrolled.states, strict=False):
         if call.size is not None and not torch.equal(call.size, size_of_products(unrolled.cell.weight_hh, state.h)()):

@@ -204,7 +204,7 @@ def test_a_matrix_that_the_cell_has_parametrized_is_not_parametrized_again() -> 
     }
 
 
-class Tied(Wrong):
+class TiedWeights(Wrong):
     """Cell with two parts that share a matrix."""
 
     def __init__(self, options: GRU, input_size: int, norm: Normalization) -> None:
@@ -214,10 +214,10 @@ class Tied(Wrong):
 
 
 def test_a_method_that_would_untie_a_shared_matrix_is_refused() -> None:
-    cell: Any = cells.build(cell_at("Tied"), 2, norms.build(LayerNorm()))
+    cell: Any = cells.build(cell_at("TiedWeights"), 2, norms.build(LayerNorm()))
     assert cell.first.weight is cell.second.weight
     with pytest.raises(CannotRun, match=r"first\.weight and second\.weight are one matrix"):
-        cells.build(cell_at("Tied"), 2, norms.build(WeightNorm()))
+        cells.build(cell_at("TiedWeights"), 2, norms.build(WeightNorm()))
 
 
 class Keeps(Wrong):

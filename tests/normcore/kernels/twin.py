@@ -48,7 +48,7 @@ class Twin:
         hidden: number of units, not a multiple of the length of a vector.
     """
 
-    unroll: ClassVar[Callable[..., recurrent.Unrolled]]
+    unroll: ClassVar[Callable[..., recurrent.UnrolledCell]]
     steps: ClassVar[int]
     batch: ClassVar[int]
     hidden: ClassVar[int]

@@ -20,7 +20,7 @@ class CenteredOptions(SiteMethod):
     method: Literal["centered"] = "centered"
 
 
-class Centered(Normalization):
+class CenteredNorm(Normalization):
     """Norm that subtracts the mean of an example, so it leaves nothing of a single number."""
 
     def layer(self, shape: tuple[int, ...]) -> nn.Module:
@@ -46,7 +46,9 @@ def failure(check: Callable[[], None]) -> str:
 
 
 def test_a_missing_erases_is_told_with_its_class_and_the_lines() -> None:
-    told = failure(lambda: hold_erases_against_outputs(lambda channels: CenteredOptions(), lambda options: Centered()))
+    told = failure(
+        lambda: hold_erases_against_outputs(lambda channels: CenteredOptions(), lambda options: CenteredNorm())
+    )
     lines = "def erases(self, channels: int) -> bool: return channels == 1"
     assert f"write in the class CenteredOptions ({__name__}): {lines}" in " ".join(told.split())
 

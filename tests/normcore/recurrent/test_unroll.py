@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from normcore.norms.population import batch_norms, population_statistics
-from normcore.recurrent import Unrolled, states, take_in_moments, unroll
+from normcore.recurrent import UnrolledCell, states, take_in_moments, unroll
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from tests.normcore.networks import recurrent
@@ -138,7 +138,7 @@ def test_moments_are_returned_only_while_population_statistics_are_collected() -
 def test_moments_of_pieces_are_taken_in_at_their_steps() -> None:
     whole, pieces, x = normalized(population="running"), normalized(population="running"), inputs()
     take_in_moments(whole, unroll(whole, x, whole.initial_state(B)).moments)
-    first: Unrolled = unroll(pieces, x[:2], pieces.initial_state(B))
+    first: UnrolledCell = unroll(pieces, x[:2], pieces.initial_state(B))
     take_in_moments(pieces, first.moments)
     take_in_moments(pieces, unroll(pieces, x[2:], first.end, 2).moments, 2)
     for name, norm in batch_norms(whole).items():

@@ -598,7 +598,7 @@ def test_tag_is_hashed_although_it_is_a_default(tag: str) -> None:
 
 
 def test_class_variable_is_not_an_option() -> None:
-    class Renamed(LayerNorm):
+    class RenamedLayerNorm(LayerNorm):
         title: ClassVar[str] = "Another title"
 
-    assert Renamed().canonical() == LayerNorm().canonical()
+    assert RenamedLayerNorm().canonical() == LayerNorm().canonical()

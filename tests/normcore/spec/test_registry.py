@@ -131,10 +131,10 @@ class ByModule(LayerNorm):
 
 
 class ByModuleAndClass(LayerNorm):
-    home: ClassVar[str] = f"{__name__}:Named"
+    home: ClassVar[str] = f"{__name__}:NamedClass"
 
 
-class Named:
+class NamedClass:
     pass
 
 
@@ -145,7 +145,7 @@ def test_the_implementation_is_the_class_of_the_same_name_in_the_module_of_the_t
 
 def test_home_names_another_module_or_a_class_in_it() -> None:
     assert METHODS.implementation(ByModule()) is ByModule
-    assert METHODS.implementation(ByModuleAndClass()) is Named
+    assert METHODS.implementation(ByModuleAndClass()) is NamedClass
     assert BENCHMARKS.implementation(CharLM()) is normcore.tasks.char_lm.CharacterModelling
 
 

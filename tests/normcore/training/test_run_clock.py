@@ -49,7 +49,7 @@ def test_drawing_data_is_not_training_time_unless_a_gpu_trains_meanwhile(time: T
     clock = RunClock(torch.device(device))
     clock.start("training")
     time.now += 1
-    with clock.aside("data"):
+    with clock.count_to("data"):
         time.now += 2
     time.now += 4
     clock.stop()

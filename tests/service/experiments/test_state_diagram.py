@@ -37,7 +37,7 @@ def empty_database() -> bytes:
 
 
 @dataclass
-class Expected:
+class ExpectedRun:
     """The state of a run that the state diagram expects."""
 
     experiment_id: str
@@ -75,7 +75,7 @@ class StateDiagram(RuleBasedStateMachine):
         file = Path(self.folder.name) / "normbench.db"
         file.write_bytes(empty_database())
         self.db = Database(f"sqlite:///{file}")
-        self.runs: dict[str, Expected] = {}
+        self.runs: dict[str, ExpectedRun] = {}
 
     def teardown(self) -> None:
         self.db.close()
@@ -87,7 +87,9 @@ class StateDiagram(RuleBasedStateMachine):
         spec, turn = resolve(written(seeds=range(n_seeds), priority=priority)), self.turn_of_a_newcomer(priority)
         with self.db.transaction() as session:
             experiment, _ = submission.submit(session, spec, memory_bytes=None, request_digest="d")
-        self.runs |= {run.id: Expected(experiment.id, priority, turn + 2 * k) for k, run in enumerate(experiment.runs)}
+        self.runs |= {
+            run.id: ExpectedRun(experiment.id, priority, turn + 2 * k) for k, run in enumerate(experiment.runs)
+        }
         return experiment.id
 
     def turn_of_a_newcomer(self, priority: int) -> int:
@@ -112,7 +114,7 @@ class StateDiagram(RuleBasedStateMachine):
         run.state, run.expired = "running", seconds < 0
         return claim.lease
 
-    def write(self, lease: Lease, verb: Callable[[Session], object]) -> Expected | None:
+    def write(self, lease: Lease, verb: Callable[[Session], object]) -> ExpectedRun | None:
         """Call a worker's verb; the run if it must have worked, None if it must have been refused."""
         run = self.runs[lease.run_id]
         holds = run.state == "running" and run.attempt == lease.attempt

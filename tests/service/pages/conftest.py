@@ -59,7 +59,7 @@ class Site:
 
 
 @dataclass
-class Watched:
+class BrowserLog:
     """Complaints of a page: messages of its console, errors, requests to other hosts."""
 
     complaints: list[str] = field(default_factory=list)
@@ -173,7 +173,7 @@ def new_page(chromium: Browser) -> Iterator[NewPage]:
     """Opens pages: ``new_page(site, theme="dark", size=PHONE, scripts=False)``. After the test none of them may have
     complained. Only with ``figures=True`` do scripts hear of what comes near the window, and draw figures."""
     contexts: list[BrowserContext] = []
-    watched = Watched()
+    watched = BrowserLog()
 
     def new(
         site: Site, *, theme: str = "light", size: tuple[int, int] = WIDE, scripts: bool = True, figures: bool = False

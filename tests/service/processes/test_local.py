@@ -115,7 +115,7 @@ def end(local: Service, number: signal.Signals, *, following: bool = False) -> N
     assert another is None or local.up() == another, local.logs()
 
 
-class Supervised:
+class Supervision:
     """A supervisor in this process, and the workers that it has started."""
 
     def __init__(self, folder: Path) -> None:
@@ -159,16 +159,16 @@ class Supervised:
 
 
 @pytest.fixture
-def supervised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervised]:
+def supervised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervision]:
     """A supervisor that replaces workers at once if they were killed at work, and after other failures never."""
     monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.0, NEVER))
     monkeypatch.setattr(supervisor, "SETTLED_SECONDS", 0.0)
-    supervised = Supervised(tmp_path)
+    supervised = Supervision(tmp_path)
     yield supervised
     supervised.stop()
 
 
-def test_a_stand_by_replaces_a_killed_worker_and_gets_a_stand_by_itself(supervised: Supervised) -> None:
+def test_a_stand_by_replaces_a_killed_worker_and_gets_a_stand_by_itself(supervised: Supervision) -> None:
     supervised.start(stand_by=True)
     first = supervised.next_worker()
     second = supervised.next_process(first)
@@ -178,7 +178,7 @@ def test_a_stand_by_replaces_a_killed_worker_and_gets_a_stand_by_itself(supervis
 
 
 def test_a_killed_worker_is_replaced_at_once_and_has_no_stand_by_unless_asked_for(
-    supervised: Supervised, monkeypatch: pytest.MonkeyPatch
+    supervised: Supervision, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_bys: list[StandBy] = []
     monkeypatch.setattr(StandBy, "fill", lambda self: stand_bys.append(self))
@@ -189,7 +189,7 @@ def test_a_killed_worker_is_replaced_at_once_and_has_no_stand_by_unless_asked_fo
 
 
 def test_workers_are_started_again_after_no_process_could_be_started(
-    supervised: Supervised, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    supervised: Supervision, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervisor, "RESTART_SECONDS", (0.1,))
     with monkeypatch.context() as broken:

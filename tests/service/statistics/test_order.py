@@ -15,14 +15,14 @@ from tests.service.statistics.cases import is_as_expected, named
 from tests.service.statistics.test_differences import by_seed
 
 
-class Ordered(NamedTuple):
+class RanksAndP(NamedTuple):
     """A board by the names of its entries."""
 
     ranks: Mapping[str, RankEstimate]
     p_holm: Mapping[str, float]
 
 
-def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "maximize", **diverged: int) -> Ordered:
+def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "maximize", **diverged: int) -> RanksAndP:
     """Order of entries; the level without skill is 0.1, or 9 where lower is better."""
     names, no_skill = list(values), 0.1 if direction == "maximize" else 9.0
     scores = [
@@ -35,7 +35,7 @@ def ordered(values: Mapping[str, Mapping[int, float]], direction: Direction = "m
         for (j, a), (k, b) in combinations(enumerate(names), 2)
         if not np.isnan(found.p_holm[j, k])
     }
-    return Ordered(dict(zip(names, found.ranks, strict=True)), p_holm)
+    return RanksAndP(dict(zip(names, found.ranks, strict=True)), p_holm)
 
 
 @named("board")

@@ -55,7 +55,7 @@ def test_each_cell_is_an_experiment_with_the_seeds_and_settings_of_its_sweep(db:
     assert [cell.experiment_id for cell in shown(db, sweep_id).cells] == [experiment.id for experiment in experiments]
 
 
-class Uncounted(PermutedDigits):
+class UncountedTask(PermutedDigits):
     """A task that must not be asked for its cost."""
 
     def least_cost(self, model: Model) -> Cost | None:
@@ -65,7 +65,7 @@ class Uncounted(PermutedDigits):
 def test_the_memory_of_cells_is_not_computed_in_the_transaction(db: Database) -> None:
     written = read(posted())
     cells = expansion.cells(written, None)
-    task = Uncounted.model_validate(cells[0].spec.task.model_dump())
+    task = UncountedTask.model_validate(cells[0].spec.task.model_dump())
     uncounted = [cell._replace(spec=cell.spec.model_copy(update={"task": task})) for cell in cells]
     with db.transaction() as session:
         submission.submit(session, written, uncounted, request_digest="d", idempotency_key=None)

@@ -356,7 +356,7 @@ def test_sequence_in_two_parts_has_the_same_bits(cell: str, method: str) -> None
 def test_gradients_agree_with_finite_differences(cell: str, method: str, options: dict[str, Any], masked: bool) -> None:
     built = cell_of(cell, method, options, inputs=2, hidden=3)
     x, start = drawn(built, steps=3, batch=4)
-    module = _Unrolled(built, some_mask(3, 4) if masked else None)
+    module = _UnrollModule(built, some_mask(3, 4) if masked else None)
     names = [name for name, _ in module.named_parameters()]
 
     def outputs(x: Tensor, *values: Tensor) -> Any:
@@ -368,7 +368,7 @@ def test_gradients_agree_with_finite_differences(cell: str, method: str, options
     assert torch.autograd.gradcheck(outputs, values, fast_mode=True)
 
 
-class _Unrolled(nn.Module):
+class _UnrollModule(nn.Module):
     """Module that gives the outputs and the last state of a cell, for ``functional_call``."""
 
     def __init__(self, cell: nn.Module, mask: Tensor | None) -> None:

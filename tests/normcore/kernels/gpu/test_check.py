@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from normcore import recurrent
-from normcore.recurrent import Unrolled
+from normcore.recurrent import UnrolledCell
 from normcore.spec.kernels import FUSED_PAIRS
 
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
@@ -41,7 +41,7 @@ def test_kernels_in_the_interpreter_are_right_and_slower_than_torch(
 def test_smaller_speedup_of_two_sizes_counts() -> None:
     """The pass of 33 units works four times and is slower; the other size is as fast as the reference."""
 
-    def slow_if_large(cell: Any, *arguments: Any) -> Unrolled:
+    def slow_if_large(cell: Any, *arguments: Any) -> UnrolledCell:
         times = 4 if cell.weight_hh.shape[1] == 33 else 1
         for _ in range(times):
             done = recurrent.unroll(cell, *arguments)
@@ -56,7 +56,7 @@ def test_smaller_speedup_of_two_sizes_counts() -> None:
 def scaled(part: str) -> Any:
     """Make a pass of the reference with an error in one of its results."""
 
-    def unroll(*arguments: Any) -> Unrolled:
+    def unroll(*arguments: Any) -> UnrolledCell:
         done = recurrent.unroll(*arguments)
         if part == "outputs":
             return done._replace(y=done.y * 1.05)
@@ -90,10 +90,10 @@ def test_wrong_result_is_named(part: str, told: str) -> None:
 
 
 def test_error_only_with_lengths_or_only_under_autocast_is_found() -> None:
-    def forgets_lengths(cell: Any, x: Any, state: Any, t: int, mask: Any) -> Unrolled:
+    def forgets_lengths(cell: Any, x: Any, state: Any, t: int, mask: Any) -> UnrolledCell:
         return recurrent.unroll(cell, x, state, t, None)
 
-    def doubles_under_autocast(*arguments: Any) -> Unrolled:
+    def doubles_under_autocast(*arguments: Any) -> UnrolledCell:
         done = recurrent.unroll(*arguments)
         return done._replace(y=done.y * (2 if torch.is_autocast_enabled("cpu") else 1))
 
@@ -108,7 +108,7 @@ def test_error_only_after_some_calls_is_found() -> None:
     """Replays of a graph can fail in this way."""
     calls = 0
 
-    def wears_out(*arguments: Any) -> Unrolled:
+    def wears_out(*arguments: Any) -> UnrolledCell:
         nonlocal calls
         calls += 1
         done = recurrent.unroll(*arguments)
