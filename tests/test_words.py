@@ -1,13 +1,15 @@
 """The check of the language finds each kind of fault, with its line."""
 
-from tools.words import fault_of_subject, faults_of, faults_of_document
+from tools.words.modules import faults_of_module
+from tools.words.rules import fault_of_subject
+from tools.words.texts import faults_of_comments, faults_of_document, faults_of_template
 
 LONG = "one two three four five six seven eight nine ten " * 3 + "more."
 TWO_LINES = LONG.replace("six", "six\n", 1)
 
 
 def lines_of(source: str, name: str = "normcore/losses.py") -> list[int]:
-    return [fault.line for fault in faults_of(name, source)]
+    return [fault.line for fault in faults_of_module(name, source)]
 
 
 def test_participles_are_no_names_of_modules() -> None:
@@ -43,8 +45,36 @@ def test_sentences_of_documents_are_short() -> None:
     assert lines(f"# Title\n\nShort.\n\n{TWO_LINES}\n") == [5]
     assert lines(f"- one\n- {LONG}\n") == [2]
     assert lines(f"# Title\n\n```\n{LONG}\n```\n\n{LONG}\n") == [7]
-    assert lines(f"| {LONG} |\n") == []
+    assert lines(f"| a | b |\n|---|---|\n| short | {LONG} |\n") == [3]
     assert lines(f"Run `{LONG}` now, and see [here](a b c {LONG}).\n") == []
+
+
+def test_sentences_of_strings_are_short() -> None:
+    assert lines_of(f'x = 1\nraise ValueError("{LONG}")') == [2]
+    assert lines_of(f'Field(\n    description="{LONG[:90]}"\n    "{LONG[90:]}"\n)') == [2]
+    assert lines_of(f'x = f"{LONG.replace("seven", "{a[0]} {b!r}")}"') == [1]
+    assert lines_of(f'x = "{LONG}"', "tests/test_words.py") == []
+
+
+def test_sentences_of_templates_are_short() -> None:
+    def lines(source: str) -> list[int]:
+        return [fault.line for fault in faults_of_template("page.html", source)]
+
+    long, short = LONG, LONG[:90]
+    assert lines(f"<p>Short.</p>\n<p>\n  {long}\n</p>\n") == [3]
+    assert lines(f"{{# {long} #}}\n<p>{long.replace('two', '<b>two</b> {{ value }}')}</p>") == [1, 2]
+    assert lines(f"<p>{short}</p><p>{short}</p>") == []
+    assert lines(f"<p>{short} {{{{ {short} }}}}</p>\n<style>\n{long}</style>") == []
+
+
+def test_sentences_of_comments_in_other_languages_are_short() -> None:
+    def lines(source: str) -> list[int]:
+        return [fault.line for fault in faults_of_comments("kernel.cpp", source)]
+
+    first, second = TWO_LINES.splitlines()
+    assert lines(f"int x;\n  // {first}\n  // {second}\nint y;\n") == [2]
+    assert lines(f"int x;  // {first}\nint y;  // {second}\n") == []
+    assert lines(f"int x;\n\n/* {first}\n * {second} */\n") == [3]
 
 
 def test_subjects_are_short_and_imperative() -> None:
