@@ -12,7 +12,9 @@ Spec = dict[str, Any]
 
 
 class Progress(TypedDict):
-    """Progress of a run. ``eta_seconds`` is None until the pace is known; ``phase`` is None between evaluations."""
+    """Progress of a run. ``eta_seconds`` is None until the pace is known. ``phase`` says what is evaluated; it is
+    None while the model trains.
+    """
 
     step: int
     max_steps: int

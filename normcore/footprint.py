@@ -66,8 +66,9 @@ def compute_needed_bytes(kind: str, tensors: int) -> int:
 
 
 def footprint(spec: ExperimentSpec) -> Footprint | None:
-    """Compute the footprint of a run of a spec; None if the cost of the model is not known, or if the analysis does not
-    say what it needs."""
+    """Estimate the memory that a run of a spec needs; None if the model's cost is not known, or if the run is an
+    analysis that does not tell its needs.
+    """
     if isinstance(spec, AnalysisSpec):
         return _of_analysis(spec)
     assert isinstance(spec, TrainingSpec)

@@ -32,7 +32,10 @@ def within(seconds: float, work: Callable[[], T]) -> T:
     """
     deadline = time.monotonic() + seconds
     if not _free.acquire(timeout=seconds):
-        raise TimeoutError(errno.ETIMEDOUT, f"no answer within {seconds:g} s to {THREADS} earlier calls")
+        raise TimeoutError(
+            errno.ETIMEDOUT,
+            f"not asked: {THREADS} earlier requests got no answer within {seconds:g} s; try again later",
+        )
     result = start(work)
     result.add_done_callback(lambda _: _free.release())
     try:

@@ -124,8 +124,8 @@ class MemoryWatch:
         return self._compare_with_limit(taken) if taken > self._limit else None
 
     def explain_kernel_kill(self) -> str | None:
-        """Text with the memory that the training took, if the kernel has killed a process for lack of memory since the
-        training began; else None.
+        """Text with the memory that the training took, if the operating system has killed a process of this worker for
+        lack of memory since the training began; else None.
         """
         return self._compare_with_limit(self.peak) if self._kernel_kills() > self._kills else None
 

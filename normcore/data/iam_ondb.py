@@ -129,7 +129,8 @@ def parse_strokes(content: bytes, name: str) -> Tensor:
                 strokes[-1].append((_coordinate(attributes["x"]), _coordinate(attributes["y"])))
             except (KeyError, ValueError) as error:
                 raise DatasetCorrupt(
-                    f"{where}: expected a Point with x and y that are whole numbers, at most {FARTHEST:,} ({error})"
+                    f"{where}: expected a Point with whole numbers x and y, at most {FARTHEST:,} ({error});"
+                    " download the archive again"
                 ) from error
 
     def end(tag: str) -> None:
@@ -178,7 +179,9 @@ def transcription(content: bytes, name: str) -> list[str]:
     for number, line in enumerate(lines[begin:], begin + 1):
         strange = next((c for c in line if not " " <= c <= "~"), None)
         if strange is not None:
-            raise DatasetCorrupt(f"{name}, line {number}: expected printable ASCII, received {strange!r}")
+            raise DatasetCorrupt(
+                f"{name}, line {number}: expected printable ASCII, received {strange!r}; download the archive again"
+            )
     return [line.strip() for line in lines[begin:] if line.strip()]
 
 

@@ -100,7 +100,10 @@ def _yaml(body: bytes, otherwise: str, expected: str) -> Any:
         expected: description of a right body, for the error message.
     """
     if len(body) > MAX_YAML_BYTES:
-        raise TooLarge(f"the body is {otherwise} of up to {MAX_YAML_BYTES} bytes; send a longer body as JSON")
+        raise TooLarge(
+            f"the body is {otherwise}: it has {len(body)} bytes, and YAML may have {MAX_YAML_BYTES};"
+            " send longer bodies as JSON"
+        )
     try:
         spec = load_yaml(body.decode())
     except (NotYaml, UnicodeDecodeError) as error:

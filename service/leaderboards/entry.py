@@ -140,12 +140,12 @@ class EntryStatistics:
     Attributes:
         value: estimate of the first metric; None if all seeds diverged.
         values: estimates of all metrics.
-        valid_value: mean of the validation values, which chooses among a method's entries. No validation value counts
-            as worse than ``no_skill``.
-        score: mean of all seeds. A seed that diverged counts as a model that ignores its input, and no other seed
-            counts as worse.
-        contended: number of seeds with a contended run.
-        hardware: hardware on which most of the other seeds ran; None if all seeds have contended runs.
+        valid_value: mean of the validation values, which chooses among a method's entries. A value worse than
+            ``no_skill`` counts as ``no_skill``.
+        score: mean of all seeds. A seed that diverged counts as ``no_skill``, the value of a model that ignores its
+            input. So does a seed with a worse value.
+        contended: number of seeds whose run shared its machine with other work.
+        hardware: hardware on which most seeds without a contended run ran; None if all runs are contended.
         kernel: kernel that all runs used; ``mixed`` if the runs differ, or if a run used several kernels.
         steps: times to the target in steps.
         seconds: times to the target in seconds, on ``hardware`` only.

@@ -71,7 +71,7 @@ def wants_page(scope: Scope) -> bool:
 
 
 def _next_step(path: str, status: int) -> tuple[str, str]:
-    """Next step for the user: a text, and its link."""
+    """Next step for the user after a refused request: a text, and its link."""
     if status in (404, 422) and path.startswith(("/experiments", "/runs/")):
         return OF_EXPERIMENTS
     return NEXT_STEPS.get(status, OF_ALL_OTHERS)

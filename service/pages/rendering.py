@@ -46,7 +46,7 @@ def templates() -> Environment:
 
 
 def address(path: str, **query: Any) -> str:
-    """Address with a query. A parameter that is None is left out. A list gives a parameter for each element."""
+    """Address with a query. A parameter that is None is left out. A list repeats the parameter for each element."""
     given = {name: content for name, content in query.items() if content is not None}
     encoded = urlencode(given, doseq=True)
     return f"{quote(path)}?{encoded}" if encoded else quote(path)

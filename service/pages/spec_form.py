@@ -58,8 +58,9 @@ class Form:
     """Form of a spec.
 
     Attributes:
-        skeleton: the smallest spec that has a form of these fields.
+        skeleton: the spec of the choices alone. Every spec of the form contains it.
         choices: fields for the task, the profile and, where the task takes one, the method.
+        groups: the other fields, by the block of the spec that they are in.
     """
 
     skeleton: Mapping[str, Any]

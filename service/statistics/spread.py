@@ -77,7 +77,7 @@ def check_times(times: Iterable[float]) -> None:
 
 
 def cut_points(points: Iterable[Point]) -> list[Point]:
-    """Check the values and times of a curve's points, and cut the values as ``cut_numbers`` does.
+    """Check the values and times of a curve's points, and limit the values to the range of ``cut_numbers``.
 
     Raises:
         ValueError: a value is NaN or infinite, or a time is NaN or negative.

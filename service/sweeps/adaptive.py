@@ -37,7 +37,7 @@ def advance(session: Session) -> list[Notification]:
     """Take the next step of every adaptive sweep whose runs have all ended.
 
     Returns:
-        The messages to send after the commit.
+        Messages to the workers on the new runs, to be sent after the commit.
     """
     waiting = select(Run.id).join(Experiment).where(Experiment.sweep_id == Sweep.id, Run.state.in_(WAITING)).exists()
     due = select(Sweep).where(Sweep.is_settled == false(), ~waiting).order_by(Sweep.id)

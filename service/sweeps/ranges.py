@@ -127,7 +127,7 @@ def is_normal(given: Any) -> bool:
 
 
 def _read_roles(named: str | None, roles: Mapping[str, Any], given: Mapping[Any, Any]) -> Mapping[str, Any] | None:
-    """Read a distribution from fields such as ``min`` and ``max``, with or without its name."""
+    """Read a distribution from fields such as ``min`` and ``max``. ``named`` is its kind, if the user named one."""
     keys = roles.keys() - {"name"}
     if keys == {"values"}:
         return _of_kind(named or "choice", roles["values"])

@@ -78,13 +78,13 @@ def test_the_official_archives_are_read(official: Path) -> None:
     ("content", "message"),
     [
         (XML.format(x=1)[:-30], r"a\.xml, line 15: "),
-        (XML.format(x="one"), r"a\.xml, line 9: expected a Point with x and y that are whole numbers"),
+        (XML.format(x="one"), r"a\.xml, line 9: expected a Point with whole numbers x and y"),
         (XML.format(x="9" * 61), r"a\.xml, line 9: expected a Point .* at most 1,048,576 \(received 99999"),
-        (XML.format(x="9" * 5000), r"a\.xml, line 9: expected a Point with x and y"),
-        (XML.format(x=1).replace(' y="1110"', ""), r"a\.xml, line 13: expected a Point with x and y"),
+        (XML.format(x="9" * 5000), r"a\.xml, line 9: expected a Point with whole numbers x and y"),
+        (XML.format(x=1).replace(' y="1110"', ""), r"a\.xml, line 13: expected a Point with whole numbers x and y"),
         (XML.format(x=1).replace("ISO-8859-1", "klingon"), r"a\.xml, line 1: unknown encoding"),
         *(
-            (XML.format(x=x), r"a\.xml, line 9: expected a Point with x and y")
+            (XML.format(x=x), r"a\.xml, line 9: expected a Point with whole numbers x and y")
             for x in ("1_0", " 1", "\u0661", "1.0", "")
         ),
         *((XML.format(x=1).replace("ISO-8859-1", name), r"a\.xml, line 1: ") for name in ("utf-7", "euc-jp", "utf-32")),

@@ -124,7 +124,7 @@ def test_an_example_of_a_refusal_is_accepted(shared_client: TestClient, path: st
 UNREADABLE: dict[str, tuple[bytes, list[str]]] = {
     "neither": (b"{task: [", ["neither JSON (Expecting property name", "nor YAML", "--data-binary"]),
     "braces": (b"{" * 20_000, ["cannot be read: it is nested too deeply"]),
-    "long": (b"{task: " + b"x" * 40_000, ["neither JSON", "nor YAML of up to 32768 bytes"]),
+    "long": (b"{task: " + b"x" * 40_000, ["neither JSON", "nor YAML: it has 40007 bytes, and YAML may have 32768"]),
     "text": (b"permuted_digits", ["holds no object"]),
     "not UTF-8": (b"\xff\xfe{}", ["neither JSON", "nor YAML: 'utf-8' codec can't decode"]),
 }
