@@ -13,7 +13,7 @@ PARTS = ("pyproject.toml", "README.md", "LICENSE", "normbench", "normcore", "ser
 
 
 GUIDE = {"index.html", "assets/javascripts/bundle.js", "results/reproductions/a/curves.svg"}
-"""As `make guide` writes them."""
+"""Files as `make guide` writes them."""
 
 
 def test_the_wheel_holds_the_kernels_sources_and_the_guide(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ OPINIONS: Mapping[str, tuple[str, str]] = {
     "subj": ("subj.subjective", "subj.objective"),
     "mpqa": ("mpqa.neg", "mpqa.pos"),
 }
-"""For each set: the file of sentences with label 0, and the file of sentences with label 1."""
+"""Two files of each set: the sentences with label 0, and the sentences with label 1."""
 
 Sentence = Sequence[str]
 

@@ -24,7 +24,7 @@ WITHOUT_NUMBERS = {
     *(("handwriting", method) for method in ("none", "layer_norm")),
     ("attentive_reader", "layer_norm"),
 }
-"""What LN trains without a number in its text: task and method."""
+"""Trainings of LN that have no number in its text: task and method."""
 OF_LN = {
     "ln_reader": "attentive_reader",
     "ln_order_embedding": "order_embedding",

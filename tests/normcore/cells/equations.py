@@ -28,7 +28,7 @@ State = dict[str, Tensor]
 Moments = tuple[Tensor, Tensor]
 """Mean and variance."""
 Statistics = dict[tuple[str, int], Moments]
-"""By site and step."""
+"""Moments by site and step."""
 
 
 @dataclass

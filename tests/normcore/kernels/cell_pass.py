@@ -15,7 +15,7 @@ OVER_ALL_STEPS: list[tuple[str, str, dict[str, Any]]] = [
     ("lstm", "recurrent_batch_norm", {"input_statistics": "sequence", "sites": ["input", "cell"]}),
     *[(cell, "sequence_batch_norm", {}) for cell in ("lstm", "gru", "rnn")],
 ]
-"""Whose statistics of the input are over all steps together."""
+"""Cases whose statistics of the input are over all steps together."""
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     *[(cell, "none", {}) for cell in ("lstm", "gru", "rnn")],
     ("lstm", "none", {"cell_bias": True}),

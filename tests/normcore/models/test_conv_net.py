@@ -28,7 +28,7 @@ HEAD = [(192, 192, 1), (192, 192, 1)]
 WEIGHTS = sum(inputs * outputs * places for inputs, outputs, places in TABLE_3 + HEAD) + 192 * 10
 CHANNELS = 3 * 96 + 3 * 192 + 3 * 192
 UNITS = 3 * 96 * 32 * 32 + 3 * 192 * 16 * 16 + 3 * 192 * 6 * 6
-"""Of all convolutional layers: the first two stages keep their 32 and 16 places a side, the head's has 6."""
+"""Units of all convolutional layers. The first two stages keep their 32 and 16 places a side; the head has 6."""
 
 
 def method(tag: str, **options: Any) -> Method:

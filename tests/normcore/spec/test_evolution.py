@@ -44,7 +44,7 @@ CHAR_LM = {
     "training": TRAINING,
     **REST,
 }
-"""As version 0 stored it: without a version, with one extent for both texts."""
+"""Spec as version 0 stored it: without a version, with one extent for both texts."""
 
 
 def invariances(**norm: Any) -> dict[str, Any]:

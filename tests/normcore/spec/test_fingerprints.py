@@ -403,7 +403,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "training": {"schedule": None, "clip": "global", "precision": "float32", "kernel": "auto"},
     "linear_decay": {"name": "linear_decay", "beta1": None},
 }
-"""What the classes' defaults are, which fingerprints leave out: of fields at their default nothing is hashed."""
+"""Defaults of the classes. Fingerprints leave out each field that is at its default."""
 
 
 @pytest.mark.parametrize(("written", "fingerprint"), [g[1:] for g in GOLDEN], ids=[g[0] for g in GOLDEN])
@@ -512,7 +512,7 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "file": {"corpus": "file"},
     "sha256": {"corpus": "file", "file": "a.txt"},
 }
-"""What has to be given besides, where a part has it, so that a value is allowed."""
+"""Other fields that a value needs, if the part has these fields."""
 
 
 def other_values(name: str, field: FieldInfo, value: Any) -> Iterator[Any]:

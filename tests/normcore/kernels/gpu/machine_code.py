@@ -33,8 +33,8 @@ STEPWISE: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
     ],
     (4, 65, ("rnn", "recurrent_batch_norm", {})),  # compiled twice: steps are not aligned alike
 ]
-"""With the kernels of a sequence below, each kind of kernel has every cell and every method, and each cell has every
-method. A method's statements for a cell are the same in both kinds."""
+"""Cases of the stepwise kernels. Together with the kernels of a sequence below, each kind of kernel has every cell and
+every method, and each cell has every method. A method's statements for a cell are the same in both kinds."""
 FULLEST: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [(64, 64, ("lstm", "recurrent_batch_norm", {}))]
 """Case that needs the most shared memory of all in float32."""
 FULLEST_IN_BFLOAT16: list[tuple[int, int, tuple[str, str, dict[str, Any]]]] = [
