@@ -188,15 +188,23 @@ def test_every_layer_with_a_norm_is_parametrized(model: str) -> None:
 
 
 def steps_of(cell: Any, run: Callable[[], object]) -> list[int]:
-    """Numbers of the steps that a cell computes while ``run`` runs."""
-    step, seen = cell.step, list[int]()
+    """Numbers of the steps that a cell computes while ``run`` runs. The input's term must get the same numbers."""
+    step, input_term = cell.step, cell.input_term
+    seen, seen_by_term = list[int](), list[int]()
 
-    def noting(term: Tensor, state: Any, t: int) -> Any:
+    def note_step(term: Tensor, state: Any, t: int) -> Any:
         seen.append(t)
         return step(term, state, t)
 
-    cell.step = noting
+    def note_term(x: Tensor, t: int, *mask: Any) -> Tensor:
+        seen_by_term.extend(range(t, t + len(x)))
+        term: Tensor = input_term(x, t, *mask)
+        return term
+
+    cell.step, cell.input_term = note_step, note_term
     run()
+    cell.step, cell.input_term = step, input_term
+    assert seen_by_term == seen
     return seen
 
 
