@@ -1,4 +1,4 @@
-"""Rate at which a worker's ``Report`` stores ``Measured`` messages in SQLite, compared with MLflow's log-batch.
+"""Rate at which a worker's ``RunReport`` stores ``Measured`` messages in SQLite, compared with MLflow's log-batch.
 
 MLflow's clients report over HTTP. Our workers hold a database connection, so our side has no HTTP; this is the design
 that is measured. A batch of ours holds the measurements that a worker receives between two flushes at the rate that we
@@ -21,7 +21,7 @@ from service.db import Database
 from service.experiments import lifecycle, submission
 from service.experiments.tables import Measurement
 from service.processes.startup import prepare
-from workers.report import Report
+from workers.report import RunReport
 from workers.settings import WorkerSettings
 
 BENCH = "wrk_bench"
@@ -42,13 +42,13 @@ class Store:
         self.db: Database = prepare(self._settings)
         self.report = self._claimed()
 
-    def _claimed(self) -> Report:
+    def _claimed(self) -> RunReport:
         spec = resolve({"task": {"name": "permuted_digits"}, "device": "cpu"})
         with self.db.transaction() as session:
             submission.submit(session, spec, memory_bytes=None, request_digest="")
             claim = lifecycle.claim(session, queues=("cpu",), worker_id=BENCH, lease_seconds=60.0)
         assert claim is not None
-        return Report(self.db, self._settings, claim.lease, "cpu", threading.Event())
+        return RunReport(self.db, self._settings, claim.lease, "cpu", threading.Event())
 
     def write(self, messages: Sequence[Measured]) -> float:
         """Give the messages to the report and flush it; return the seconds that this took."""

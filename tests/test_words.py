@@ -36,6 +36,11 @@ def test_sentences_of_docstrings_and_comments_are_short() -> None:
     assert lines_of(f"x = 1\n# {first}\n# {second}\n") == [2]
     assert lines_of(f"x = 1  # {first}\ny = 2  # {second}\n") == []  # two comments
     assert lines_of(f'"""Table of all.\n\n    {LONG}\n\nEnd.\n"""') == []  # code
+    for section in ("Args:", "Attributes:", "Raises:", "Returns:"):
+        broken = TWO_LINES.replace("\n", "\n        ")
+        assert lines_of(f'"""Sum.\n\n{section}\n    x: short.\n    y: {broken}\n"""') == [1], section
+        assert lines_of(f'"""Sum.\n\n{section}\n    x: {LONG[:90]}\n    y: {LONG[:90]}\n"""') == [], section
+    assert lines_of(f'"""Sum.\n\n- short\n- {LONG}\n"""') == [1]
 
 
 def test_sentences_of_documents_are_short() -> None:

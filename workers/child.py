@@ -16,7 +16,7 @@ from normcore.spec.plug_ins.errors import CannotRun
 from workers import memory, training_log
 from workers.loaded_code import LOADED
 from workers.messages import CodeChanged, Failed, Job, RunFinished, Stopped, Stored, Troubled, name_files
-from workers.training import CodeEdited, OlderModel, Training, Trouble, UnstoredMeasurements
+from workers.training import CodeEdited, OlderModel, TrainingAttempt, Trouble, UnstoredMeasurements
 
 PASSING = {  # errors of the machine, which have nothing to do with what is trained
     getattr(errno, name)
@@ -57,7 +57,7 @@ def _execute(
             log.info("a fresh process, because code was edited since the last training: %s", name_files(job.changed))
         if job.no_kernels is not None:
             forgo(job.no_kernels)
-        return Training(job, worker, stop, unstored).until_end()
+        return TrainingAttempt(job, worker, stop, unstored).until_end()
     except CodeEdited as error:
         log.info("%s", error)
         return CodeChanged(error.files)

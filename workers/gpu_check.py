@@ -15,7 +15,7 @@ from normcore.spec.kernels import FUSED_PAIRS
 from workers.subprocess_task import run_in_process
 
 if TYPE_CHECKING:
-    from normcore.kernels.gpu.verdicts import Verdict
+    from normcore.kernels.gpu.verdicts import KernelVerdict
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ BEGUN = "begun"
 MAX_IN_A_ROW = 3  # broken checks: then the cause is not the kernel
 
 Pair = tuple[str, str]
-Check = Callable[[Pair, str], "Verdict"]
+Check = Callable[[Pair, str], "KernelVerdict"]
 
 
 class CheckResults(NamedTuple):
@@ -127,7 +127,7 @@ def _look(worker: Connection, device_name: str) -> None:
     worker.send(CheckResults(untried, wrong, verdicts.summary(device)))
 
 
-def _check(pair: Pair, device_name: str) -> "Verdict":
+def _check(pair: Pair, device_name: str) -> "KernelVerdict":
     from normcore.environment import usable_device
     from normcore.kernels.gpu import load_unroll
     from normcore.kernels.gpu.check import try_out

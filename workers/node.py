@@ -1,4 +1,4 @@
-"""This machine: which device a worker uses, from which queues it takes runs, and how much memory it gives them."""
+"""Machine of a worker: the device that it uses, from which queues it takes runs, and how much memory it gives them."""
 
 import os
 import shutil

@@ -37,7 +37,7 @@ class GaveUp(Exception):
     """The worker stops while the database does not answer. Nothing was written; the lease will run out."""
 
 
-class Report:
+class RunReport:
     """Writes to the database everything that one attempt reports.
 
     Every method that writes raises ``LeaseLost`` once the run belongs to another attempt. Methods that write the end of

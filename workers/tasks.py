@@ -37,7 +37,7 @@ from workers.messages import (
     Troubled,
     name_files,
 )
-from workers.report import GaveUp, Report
+from workers.report import GaveUp, RunReport
 from workers.settings import WorkerSettings
 from workers.trainer import Trainer
 
@@ -121,7 +121,7 @@ class Executor:
     def _execute(self, claim: ClaimedRun) -> None:
         lease = claim.lease
         log.info("training %s, attempt %d", lease.run_id, lease.attempt)
-        report = Report(self._db, self._settings, lease, self._identity.device, self.stopping)
+        report = RunReport(self._db, self._settings, lease, self._identity.device, self.stopping)
         try:
             for _ in range(FRESH_STARTS):
                 changed = self._train(claim, report)
@@ -141,7 +141,7 @@ class Executor:
         except GaveUp as error:
             log.warning("%s", error)
 
-    def _start_afresh(self, report: Report) -> None:
+    def _start_afresh(self, report: RunReport) -> None:
         """Start another fork server and wait until it has imported the code, which takes seconds; keep the lease.
 
         Raises:
@@ -159,7 +159,7 @@ class Executor:
                 wait([ready], LISTEN_SECONDS)
         ready.result()
 
-    def _train(self, claim: ClaimedRun, report: Report) -> tuple[str, ...]:
+    def _train(self, claim: ClaimedRun, report: RunReport) -> tuple[str, ...]:
         """Train the run in a process of its own, and write how it ended.
 
         Returns:
@@ -176,12 +176,12 @@ class Executor:
             ends.callback(trainer.kill)
             return self._follow(claim, trainer, report, printed)
 
-    def _defer_unstarted(self, report: Report, error: OSError | EOFError) -> None:
+    def _defer_unstarted(self, report: RunReport, error: OSError | EOFError) -> None:
         """Give the run back, because no process can be started: files, memory or processes ran out."""
         self._in_trouble = True
         report.defer_run(f"its worker could not start the training: {type(error).__name__}: {error}")
 
-    def _follow(self, claim: ClaimedRun, trainer: Trainer, report: Report, printed: Path) -> tuple[str, ...]:
+    def _follow(self, claim: ClaimedRun, trainer: Trainer, report: RunReport, printed: Path) -> tuple[str, ...]:
         grace = 0.0 if claim.spec.get("kind") == "analysis" else self._settings.grace_seconds
         watch = Watch(trainer, report, self._settings, grace, self.stopping, MemoryWatch(trainer.pid, self._memory))
         try:
@@ -198,7 +198,7 @@ class Executor:
         self._tidy_up(claim.lease, printed, watch)
         return ()
 
-    def _follow_to_end(self, lease: Lease, report: Report, watch: "Watch") -> Notification | None:
+    def _follow_to_end(self, lease: Lease, report: RunReport, watch: "Watch") -> Notification | None:
         """Follow the training to its end, store the curves if it is complete, and write how it ended."""
         write_end = watch.until_end()
         if watch.finished:
@@ -249,7 +249,7 @@ class Executor:
 
 
 WriteEnd = Callable[[], Notification | None]
-"""Writes how the attempt ended; see ``Report``."""
+"""Writes how the attempt ended; see ``RunReport``."""
 
 
 class Watch:
@@ -268,7 +268,7 @@ class Watch:
     def __init__(
         self,
         trainer: Trainer,
-        report: Report,
+        report: RunReport,
         settings: WorkerSettings,
         grace_seconds: float,
         stopping: threading.Event,

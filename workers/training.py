@@ -72,7 +72,7 @@ class UnstoredMeasurements:
             return tuple(self._measured)
 
 
-class Training:
+class TrainingAttempt:
     """One attempt of a run, in its training process.
 
     Args:

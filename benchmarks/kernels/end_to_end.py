@@ -22,16 +22,16 @@ from benchmarks.processes import ROOT
 from benchmarks.table import markdown
 
 
-class Training(NamedTuple):
+class TrainingTimes(NamedTuple):
     """Training of a task, with so many updates that noise at the start does not matter."""
 
     task: dict[str, Any]
     updates: int
 
 
-TRAININGS: Mapping[str, Training] = {
-    "permuted_mnist": Training({"name": "permuted_mnist", "profile": "small"}, 40),
-    "char_lm (ptb)": Training({"name": "char_lm", "profile": "small", "corpus": "ptb"}, 200),
+TRAININGS: Mapping[str, TrainingTimes] = {
+    "permuted_mnist": TrainingTimes({"name": "permuted_mnist", "profile": "small"}, 40),
+    "char_lm (ptb)": TrainingTimes({"name": "char_lm", "profile": "small", "corpus": "ptb"}, 200),
 }
 METHODS = ("none", "layer_norm", "recurrent_batch_norm")
 FLOOR = Target("ratio", "at most", 0.5)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _beside(name: str, training: Training, method: str, other: Path, options: argparse.Namespace) -> list[Number]:
+def _beside(name: str, training: TrainingTimes, method: str, other: Path, options: argparse.Namespace) -> list[Number]:
     seen = [(_trained(ROOT, training, method), _trained(other, training, method)) for _ in range(options.turns)]
     return [
         number(
@@ -74,7 +74,7 @@ def _beside(name: str, training: Training, method: str, other: Path, options: ar
     ]
 
 
-def _trained(source: Path, training: Training, method: str) -> tuple[float, float]:
+def _trained(source: Path, training: TrainingTimes, method: str) -> tuple[float, float]:
     """Seconds of one update, and seconds of a run."""
     spec = {"task": training.task, "norm": {"method": method}}
     trained, run = _run(source, spec, training.updates)

@@ -11,9 +11,9 @@ from benchmarks.reproductions.seeds import Seeds
 from normcore.spec.metric import Direction
 from service.leaderboards.entry import PooledTimes
 from service.leaderboards.ranking import key_of_time
-from service.statistics.differences import Difference, pair, pairs
+from service.statistics.differences import MeanDifference, pair, pairs
 from service.statistics.order import Board, board, key_of
-from service.statistics.speedups import Speedup, speedup
+from service.statistics.speedups import SpeedupEstimate, speedup
 from service.statistics.times import SeedTime, kaplan_meier, time_pairs, times
 from service.statistics.values import Interval, mean
 
@@ -80,7 +80,7 @@ def _by_series(shown: Sequence[Mapping[int, float | None]]) -> list[Step]:
     return _by_values(finite, scores, "minimize")
 
 
-def _step(found: Board, k: int, difference: Difference | None, sign: int) -> Step:
+def _step(found: Board, k: int, difference: MeanDifference | None, sign: int) -> Step:
     if difference is None:
         return Step(NO_TEST, None, None, math.nan)
     ci95 = _times_sign(sign, difference.ci95)
@@ -111,7 +111,7 @@ def _pooled(runs: Mapping[int, SeedTime], tau: float) -> PooledTimes:
     return PooledTimes(found.median, found.reached, found.ci95, kaplan_meier(at, reached) if at else [])
 
 
-def _step_of_times(found: Board, k: int, ratios: Speedup, late: bool, next_is_late: bool) -> Step:
+def _step_of_times(found: Board, k: int, ratios: SpeedupEstimate, late: bool, next_is_late: bool) -> Step:
     """Compare times to the target of a spec and the next one.
 
     Args:

@@ -125,9 +125,9 @@ def watch_analyses(client: Client, title: str, experiment_ids: Sequence[str], co
         bar = Bar(_count_ended(analyses), len(analyses), _note_of_analyses(queue, analyses))
         return [Text(f"{title}: {format_count(len(analyses), 'measurement')}"), bar]
 
-    def lines(analyses: Sequence[Experiment]) -> list[Line]:
+    def lines(analyses: Sequence[Experiment]) -> list[ProgressLine]:
         state = f"{title}: {_count_ended(analyses)} of {format_count(len(analyses), 'measurement')} ended"
-        return [Line(title, state, f"{state}; {_now(analyses)}", _count_ended(analyses) == len(analyses))]
+        return [ProgressLine(title, state, f"{state}; {_now(analyses)}", _count_ended(analyses) == len(analyses))]
 
     return _watch(client.looks(experiment_ids), show, lines, console)
 
@@ -161,7 +161,7 @@ def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
     return sweep
 
 
-class Line(NamedTuple):
+class ProgressLine(NamedTuple):
     """Progress as a line.
 
     Attributes:
@@ -185,7 +185,7 @@ def _each(function: Callable[[Watched], Shown]) -> Callable[[Sequence[Watched]],
 def _watch(
     looks: Iterator[list[Watched] | Unreachable | Unavailable],
     show: Callable[[Sequence[Watched]], list[RenderableType]],
-    lines: Callable[[Sequence[Watched]], list[Line]],
+    lines: Callable[[Sequence[Watched]], list[ProgressLine]],
     console: Console,
 ) -> list[Watched]:
     """Show bars on a terminal. Elsewhere, print lines to standard error meanwhile, and the bars in the end."""
@@ -200,7 +200,7 @@ def _watch(
 
 
 def _print_changes(
-    looks: Iterator[list[Watched] | Unreachable | Unavailable], lines: Callable[[Sequence[Watched]], list[Line]]
+    looks: Iterator[list[Watched] | Unreachable | Unavailable], lines: Callable[[Sequence[Watched]], list[ProgressLine]]
 ) -> Iterator[list[Watched] | Unreachable | Unavailable]:
     """Pass the polls on, and print a line to standard error: when a state has changed, else every 30 seconds.
 
@@ -219,19 +219,19 @@ def _print_changes(
         yield seen
 
 
-def _experiment_line(experiment: Experiment) -> Line:
+def _experiment_line(experiment: Experiment) -> ProgressLine:
     done, total = steps(experiment["runs"])
     ended = sum(run["state"] in ENDED for run in experiment["runs"])
     of = f", {ended} of {format_count(len(experiment['runs']), 'run')} ended" if len(experiment["runs"]) > 1 else ""
     state = f"{experiment['id']}  {subject(experiment)}: {experiment['state']}{of}"
-    return Line(experiment["id"], state, f"{state}, step {done} of {total}", experiment["state"] in ENDED)
+    return ProgressLine(experiment["id"], state, f"{state}, step {done} of {total}", experiment["state"] in ENDED)
 
 
-def _sweep_line(sweep: Sweep) -> Line:
+def _sweep_line(sweep: Sweep) -> ProgressLine:
     progress = sweep["progress"]
     state = f"{sweep_title(sweep)}: {sweep['state']}"
     whole = f"{state}, {progress['done']} of {format_count(progress['total'], 'run')} ended"
-    return Line(sweep["id"], state, whole, sweep["state"] in ENDED)
+    return ProgressLine(sweep["id"], state, whole, sweep["state"] in ENDED)
 
 
 def _show_until_end(

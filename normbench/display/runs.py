@@ -30,11 +30,11 @@ def history(run: Run) -> Table:
 def timing(spent: Timing) -> Group:
     """Seconds that each part of a run took, and if the run's seconds count on boards."""
     lines = {name: duration(spent[part]) for part, name in PARTS.items()}  # type: ignore[literal-required]
-    lines["its seconds"] = worth(spent)
+    lines["its seconds"] = explain_certificate(spent)
     return Group(Text("Where its time went", "bold"), block(lines))
 
 
-def worth(spent: Timing) -> str:
+def explain_certificate(spent: Timing) -> str:
     """Say if the seconds of a run count on boards, with the evidence that it was alone on its machine or was not."""
     certificate = spent["certificate"]
     if certificate["contended"]:

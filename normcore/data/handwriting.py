@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from normcore.data import iam_ondb
-from normcore.data.iam_ondb import Line
+from normcore.data.iam_ondb import HandwrittenLine
 from normcore.data.lines import lines_of
 from normcore.data.registry import DATASETS, DatasetCorrupt, checksums, read_bytes
 from normcore.spec.tasks.handwriting import ALPHABET, OTHER
@@ -33,8 +33,8 @@ class Handwriting:
         checksums: digests of the files that were read.
     """
 
-    train: Sequence[Line]
-    valid: Sequence[Line]
+    train: Sequence[HandwrittenLine]
+    valid: Sequence[HandwrittenLine]
     mean: Tensor
     deviation: Tensor
     checksums: Mapping[str, str]
@@ -43,7 +43,7 @@ class Handwriting:
         """Limit each split to its first ``examples`` lines."""
         return replace(self, train=self.train[:examples], valid=self.valid[:examples])
 
-    def standardize_line(self, line: Line, points: int) -> Tensor:
+    def standardize_line(self, line: HandwrittenLine, points: int) -> Tensor:
         """The line's first ``points`` points. Offsets are scaled to mean 0 and deviation 1 over the training lines."""
         moves = (line.points[:points, :2] - self.mean) / self.deviation
         return torch.cat([moves, line.points[:points, 2:]], 1)
@@ -73,7 +73,7 @@ def load(name: str, datasets_dir: Path | None) -> Handwriting:
     return Handwriting(train, valid, moves.mean(0).float(), moves.std(0).float(), digests)
 
 
-def _unpack_lines(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
+def _unpack_lines(strokes: bytes, told: str) -> Iterator[tuple[str, HandwrittenLine]]:
     """Unpack the lines that have a transcription, each with its split."""
     with np.load(io.BytesIO(strokes), allow_pickle=False) as archive:
         moves, ends, starts = archive["dxy"], archive["eos"], archive["line_ptr"]
@@ -82,7 +82,7 @@ def _unpack_lines(strokes: bytes, told: str) -> Iterator[tuple[str, Line]]:
         if text:
             part = slice(starts[k], starts[k + 1])
             points = np.concatenate([moves[part], ends[part, None]], 1, dtype=np.float32)
-            yield split, Line(name, torch.from_numpy(points), text)
+            yield split, HandwrittenLine(name, torch.from_numpy(points), text)
 
 
 def encode_text(text: str) -> Tensor:

@@ -31,7 +31,7 @@ FARTHEST = 2**20  # coordinates; the whiteboard's are below 2**14
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HandwrittenLine:
     """A line of handwriting: points (T, 3), float32, in units of the whiteboard, and the text that was written."""
 
     name: str
@@ -39,7 +39,7 @@ class Line:
     text: str
 
 
-def read(datasets_dir: Path | None) -> tuple[list[tuple[str, Line]], dict[str, str]]:
+def read(datasets_dir: Path | None) -> tuple[list[tuple[str, HandwrittenLine]], dict[str, str]]:
     """Read all lines, sorted by name, each with its split, and the digests of the files.
 
     Lines of three forms that are in no split are left out, and so are lines of the forms in ``UNMATCHED``.
@@ -66,7 +66,7 @@ def read(datasets_dir: Path | None) -> tuple[list[tuple[str, Line]], dict[str, s
                 raise DatasetCorrupt(f"{name}: {stem} is there twice; download the archive again")
             own[int(matched["number"])] = parse_strokes(content, name)
     lines = [
-        (split_of[form], Line(f"{form}-{number:02}", own[number], text))
+        (split_of[form], HandwrittenLine(f"{form}-{number:02}", own[number], text))
         for form, own in sorted(written.items())
         if form not in UNMATCHED
         for number, text in enumerate(_match_texts(form, own, texts.get(form, []), split_of[form]), 1)

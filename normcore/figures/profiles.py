@@ -9,7 +9,7 @@ from normcore.figures.styles import style_of
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ProfileCurve:
     """Performance profile of a method.
 
     Attributes:
@@ -20,7 +20,7 @@ class Profile:
     points: Sequence[tuple[float, float]]
 
 
-def profiles(methods: Sequence[Profile], theme: Theme) -> Figure:
+def profiles(methods: Sequence[ProfileCurve], theme: Theme) -> Figure:
     """Draw a step curve for each method, over a logarithmic axis of factors."""
     traces = []
     for profile in methods:

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from normcore.data import handwriting
 from normcore.data.handwriting import encode_text
-from normcore.data.iam_ondb import Line
+from normcore.data.iam_ondb import HandwrittenLine
 from normcore.figures import Figure, as_json
 from normcore.figures.attention import attention
 from normcore.figures.pen import svg
@@ -65,7 +65,7 @@ class HandwritingTask:
         self.no_skill = _cost_of_moments(self._train, self._valid)
 
     def _encode_lines(
-        self, lines: Sequence[Line], of: handwriting.Handwriting, points: int
+        self, lines: Sequence[HandwrittenLine], of: handwriting.Handwriting, points: int
     ) -> list[tuple[Tensor, Tensor]]:
         return [(of.standardize_line(line, points), encode_text(line.text)) for line in lines]
 

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from normcore.figures import Figure, Theme
 from normcore.figures.intervals import Interval, intervals
 from normcore.figures.method_curves import MethodLine, method_curves
-from normcore.figures.profiles import Profile, profiles
+from normcore.figures.profiles import ProfileCurve, profiles
 from normcore.figures.survival import Stairs, survival
 from normcore.spec.metric import is_share
 from service.comparisons import queries
@@ -49,7 +49,7 @@ def of_comparison(comparison: Comparison, name: str, by: TimeUnit, theme: Theme)
 
 def of_all_boards(overall: Overall, theme: Theme) -> Figure:
     """Draw the performance profiles of all methods."""
-    return profiles([Profile(method.method, method.profile) for method in overall.methods], theme)
+    return profiles([ProfileCurve(method.method, method.profile) for method in overall.methods], theme)
 
 
 def choose_drawn_entries(board: Leaderboard) -> list[Entry]:

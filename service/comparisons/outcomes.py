@@ -7,7 +7,7 @@ from typing import NamedTuple
 from normcore.spec.metric import Direction
 from service.comparisons.schemas import Outcome
 from service.leaderboards.ranking import order_by_value
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.statistics.order import RankEstimate, key_of
 
 
@@ -40,7 +40,9 @@ class _Order(NamedTuple):
     above: Mapping[str, Sequence[str]]
 
 
-def outcomes(rows: Sequence[Row], baseline: Row, budget: int, direction: Direction) -> list[EntryOutcome]:
+def outcomes(
+    rows: Sequence[MeasuredEntry], baseline: MeasuredEntry, budget: int, direction: Direction
+) -> list[EntryOutcome]:
     """Compute the outcome of each entry. As on boards, entries over the budget do not take part in the correction of
     the other entries.
     """
@@ -48,7 +50,7 @@ def outcomes(rows: Sequence[Row], baseline: Row, budget: int, direction: Directi
     return [_entry_outcome(row.fingerprint, baseline.fingerprint, within, everybody) for row in rows]
 
 
-def _order(rows: Sequence[Row], direction: Direction) -> _Order:
+def _order(rows: Sequence[MeasuredEntry], direction: Direction) -> _Order:
     names = [row.fingerprint for row in rows]
     keys = [key_of(row.pooled.score, direction) for row in rows]
     found = order_by_value(keys, [row.results for row in rows], direction)

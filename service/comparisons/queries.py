@@ -22,7 +22,7 @@ from service.experiments.tables import Measurement
 from service.leaderboards import codes
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.entry import MIXED, RunResult, converged_values, on, spans_of, times_of
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.leaderboards.tables import Entry
 from service.statistics.curves import Band, by_seconds, by_steps, means
 from service.statistics.differences import pair
@@ -102,7 +102,7 @@ def read_curves(session: Session, fingerprints: Sequence[str]) -> list[schemas.E
     return [_read_curves_of_entry(session, found[fingerprint]) for fingerprint in fingerprints if fingerprint in found]
 
 
-def _read_curves_of_entry(session: Session, row: Row) -> schemas.EntryCurves:
+def _read_curves_of_entry(session: Session, row: MeasuredEntry) -> schemas.EntryCurves:
     metric = BENCHMARKS[row.task].metric()
     own, limits = _curves(session, row.results, f"valid.{metric.name}"), Limits.of(metric)
     return schemas.EntryCurves(
@@ -145,7 +145,7 @@ def _check_alike(entries: Sequence[Entry]) -> None:
         raise Invalid([SpecError(("fingerprint",), "give two or more different fingerprints", "too_few")])
 
 
-def _rows(session: Session, entries: Sequence[Entry]) -> list[Row]:
+def _rows(session: Session, entries: Sequence[Entry]) -> list[MeasuredEntry]:
     """Read the rows of entries of one board.
 
     Raises:
@@ -186,7 +186,7 @@ def _curves(session: Session, results: Sequence[RunResult], series: str) -> Curv
     return curves
 
 
-def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
+def _no_series(session: Session, rows: Sequence[MeasuredEntry], series: str) -> None:
     """Refuse a series that no entry has.
 
     Raises:
@@ -199,10 +199,10 @@ def _no_series(session: Session, rows: Sequence[Row], series: str) -> None:
 
 
 def _compare_entry(
-    row: Row,
+    row: MeasuredEntry,
     curves: Curves,
     found: EntryOutcome,
-    against: tuple[Row, Curves] | None,
+    against: tuple[MeasuredEntry, Curves] | None,
     metric: Metric,
     limits: Limits,
     direction: Direction | None,
@@ -262,7 +262,7 @@ def _curve(bands: Sequence[Band]) -> schemas.Curve:
     )
 
 
-def _difference(row: Row, against: Row, metric: Metric, p_holm: float) -> schemas.Difference | None:
+def _difference(row: MeasuredEntry, against: MeasuredEntry, metric: Metric, p_holm: float) -> schemas.Difference | None:
     ours, theirs = (converged_values(own.results) for own in (row, against))
     found = pair(ours, theirs, Limits.of(metric))
     if found is None:
@@ -270,7 +270,9 @@ def _difference(row: Row, against: Row, metric: Metric, p_holm: float) -> schema
     return schemas.Difference(found.mean, found.ci95, found.p_value, p_holm, sorted(ours.keys() & theirs.keys()))
 
 
-def _split(row: Row, curves: Curves, against: Row, theirs: Curves, direction: Direction | None) -> schemas.Split:
+def _split(
+    row: MeasuredEntry, curves: Curves, against: MeasuredEntry, theirs: Curves, direction: Direction | None
+) -> schemas.Split:
     alike = row.pooled.hardware == against.pooled.hardware and row.pooled.kernel == against.pooled.kernel != MIXED
     timed = [on(own.pooled.hardware, own.results) if alike else [] for own in (against, row)]
     found = speedup(*map(spans_of, timed))

@@ -10,9 +10,8 @@ from typing import Any, cast
 from sqlalchemy.orm import Session
 
 from normcore.figures import Figure, Theme, apply_theme, as_json
+from normcore.figures import seed_curves as pictures
 from normcore.figures.curves import curves
-from normcore.figures.seed_curves import SeedLine
-from normcore.figures.seed_curves import seed_curves as drawn
 from normcore.spec.metric import is_share
 from normcore.target import Point
 from service.artifacts import Artifacts
@@ -61,7 +60,7 @@ def of_seeds(session: Session, experiment: ExperimentOut, theme: Theme) -> Figur
         for seed in found.seeds[:MAX_SEEDS]
     ]
     mean = _line("mean", found.mean, mean=True) if len(found.seeds) > 1 else None
-    return drawn(
+    return pictures.seed_curves(
         lines,
         mean,
         experiment.spec["norm"]["method"],
@@ -73,9 +72,9 @@ def of_seeds(session: Session, experiment: ExperimentOut, theme: Theme) -> Figur
     )
 
 
-def _line(name: str, points: Sequence[Point], **meta: Any) -> SeedLine:
+def _line(name: str, points: Sequence[Point], **meta: Any) -> pictures.SeedLine:
     kept = downsample(points, MAX_SEED_POINTS)
-    return SeedLine(name, [step for step, *_ in kept], [float(f"{value:.5g}") for _, value, _ in kept], meta)
+    return pictures.SeedLine(name, [step for step, *_ in kept], [float(f"{value:.5g}") for _, value, _ in kept], meta)
 
 
 def read_stored_figure(artifacts: Artifacts, run: RunOut, name: str, theme: Theme) -> bytes:

@@ -14,7 +14,7 @@ from normcore.spec import ExperimentSpec, SpecError
 from service import wording
 from service.errors import Invalid
 from service.experiments import fused_kernels
-from service.experiments.turns import Line, build_fit_condition, find_most
+from service.experiments.turns import QueuePart, build_fit_condition, find_most
 from service.fleet import registration
 
 NO_MACHINE_HAS = 16 << 40  # bytes; the limit while no worker says how much memory it has
@@ -62,8 +62,8 @@ def beside(
 def _rooms(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> list[Room]:
     """Rooms of the live workers that can take the runs of a spec. Each session reads them once, because it may check
     all cells of a sweep."""
-    line = Line(spec.device, fused_kernels.are_needed_by(spec))
-    known: dict[Line, list[Room]] = session.info.setdefault(_ROOMS, {})
+    line = QueuePart(spec.device, fused_kernels.are_needed_by(spec))
+    known: dict[QueuePart, list[Room]] = session.info.setdefault(_ROOMS, {})
     if line not in known:
         live = registration.list_live(session, line.queue, heartbeat_seconds)
         taking = [worker for worker in live if worker.fused is not False or not line.needs_fused]
@@ -97,8 +97,8 @@ def _refusal(spec: ExperimentSpec, needed: Footprint, room: Room) -> SpecError:
 
 
 def build_fit_conditions(
-    session: Session, worker_id: str, lines: Iterable[Line]
-) -> dict[Line, ColumnElement[bool] | None]:
+    session: Session, worker_id: str, lines: Iterable[QueuePart]
+) -> dict[QueuePart, ColumnElement[bool] | None]:
     """Condition for each line that a worker may take a run: this worker gives the run enough memory, or no worker of
     the line does. None if this worker does not say how much memory it gives, so that it may take all runs.
     """

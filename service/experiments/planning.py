@@ -14,7 +14,7 @@ from normcore.spec import ExperimentSpec, digest
 from service.experiments import codes, fused_kernels, memory, schemas
 from service.experiments.certificates import PARTS
 from service.experiments.tables import Experiment, Run
-from service.experiments.turns import Line, queue_position
+from service.experiments.turns import QueuePart, queue_position
 from service.fleet import registration
 
 NEWEST = 50  # runs that an estimate is based on; earlier runs may be of older code
@@ -37,7 +37,7 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
         total_seconds_range=_times(estimate.range, len(spec.seeds)),
         basis=estimate.basis,
         queue_position=queue_position(
-            session, Line(spec.device, fused_kernels.are_needed_by(spec)), spec.priority, memory.tensors(needed)
+            session, QueuePart(spec.device, fused_kernels.are_needed_by(spec)), spec.priority, memory.tensors(needed)
         ),
         memory_bytes=memory_bytes,
         memory=None if needed is None else schemas.MemoryOut(**asdict(needed)),

@@ -12,7 +12,7 @@ from service.db import epoch_now, rows_of, utc_now
 from service.experiments import fused_kernels
 from service.experiments.schemas import ExperimentOut, experiment_out, submitted_out
 from service.experiments.tables import Experiment, Label, Run
-from service.experiments.turns import Line, Turns
+from service.experiments.turns import QueuePart, Turns
 from service.idempotency import find_earlier_row
 from service.ids import new_id
 
@@ -132,7 +132,7 @@ def _queued_run(new: New, seed: int, turns: Turns) -> dict[str, Any]:
         "id": new_id("run"),
         "experiment_id": new.row["id"],
         "seed": seed,
-        "turn": turns.next(Line(spec.device, needs_fused), new.memory_bytes),
+        "turn": turns.next(QueuePart(spec.device, needs_fused), new.memory_bytes),
         "queue": spec.device,
         "needs_fused": needs_fused,
         "memory_bytes": new.memory_bytes,

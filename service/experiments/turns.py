@@ -47,7 +47,7 @@ QUEUED = Run.state == "queued"
 READY = (QUEUED, Run.cancel_requested == false(), Run.not_before.is_(None))
 
 
-class Line(NamedTuple):
+class QueuePart(NamedTuple):
     """Part of the queue: runs of one device that all need fused kernels, or all do not. A worker that can take a run of
     a line can take all its runs.
     """
@@ -68,16 +68,20 @@ class Kind(NamedTuple):
     fused: bool
 
 
-def select_takers(workers: Iterable[registration.RegisteredWorker], line: Line) -> list[registration.RegisteredWorker]:
+def select_takers(
+    workers: Iterable[registration.RegisteredWorker], line: QueuePart
+) -> list[registration.RegisteredWorker]:
     """Select the workers that take runs from a line."""
     return [worker for worker in workers if worker.takes(line.queue) and (worker.fused or not line.needs_fused)]
 
 
-def lines_of(queues: Iterable[str], *, fused: bool) -> tuple[Line, ...]:
+def lines_of(queues: Iterable[str], *, fused: bool) -> tuple[QueuePart, ...]:
     """Lines from which a worker takes runs. ``queues`` are the queues that the worker listens to; ``fused`` says
     whether it has fused kernels.
     """
-    return tuple(Line(queue, needs_fused) for queue in queues for needs_fused in ((False, True) if fused else (False,)))
+    return tuple(
+        QueuePart(queue, needs_fused) for queue in queues for needs_fused in ((False, True) if fused else (False,))
+    )
 
 
 TAKEN_BY = {
@@ -87,7 +91,7 @@ TAKEN_BY = {
 }
 
 
-def first_ready(line: Line, fits: ColumnElement[bool] | None = None) -> Select[str]:
+def first_ready(line: QueuePart, fits: ColumnElement[bool] | None = None) -> Select[str]:
     """Query for the id of the next run of a line, which locks this run. On PostgreSQL, runs that another worker is
     claiming are skipped.
 
@@ -97,7 +101,7 @@ def first_ready(line: Line, fits: ColumnElement[bool] | None = None) -> Select[s
     return _front(line, fits).with_for_update(skip_locked=True)
 
 
-def by_urgency(session: Session, lines: Mapping[Line, ColumnElement[bool] | None]) -> list[Line]:
+def by_urgency(session: Session, lines: Mapping[QueuePart, ColumnElement[bool] | None]) -> list[QueuePart]:
     """Lines in which a run is ready, sorted by their next runs: the most urgent line first.
 
     Args:
@@ -105,10 +109,10 @@ def by_urgency(session: Session, lines: Mapping[Line, ColumnElement[bool] | None
     """
     fronts = [_front(line, fits).scalar_subquery() for line, fits in lines.items()]
     found = session.execute(select(Run.queue, Run.needs_fused).where(Run.id.in_(fronts)).order_by(*ORDER))
-    return [Line(queue, needs_fused) for queue, needs_fused in found]
+    return [QueuePart(queue, needs_fused) for queue, needs_fused in found]
 
 
-def _front(line: Line, fits: ColumnElement[bool] | None) -> Select[str]:
+def _front(line: QueuePart, fits: ColumnElement[bool] | None) -> Select[str]:
     ready = line.ready if fits is None else (*line.ready, fits)
     return select(Run.id).where(*ready).order_by(*ORDER).limit(1)
 
@@ -141,7 +145,7 @@ class Taker(NamedTuple):
     most: tuple[int | None, ...]
 
 
-def next_turn(session: Session, line: Line, priority: int, memory_bytes: int | None) -> int:
+def next_turn(session: Session, line: QueuePart, priority: int, memory_bytes: int | None) -> int:
     """Turn of a new experiment's first run. Each further run of the experiment comes a ``ROUND`` later.
 
     The run that is next for a worker has the smallest turn of all ready runs that the worker can take. If several
@@ -179,7 +183,7 @@ def _are_known(sizes: Sequence[int | None]) -> tuple[bool, ...]:
     return tuple(size is not None for size in sizes)
 
 
-def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tuple[Taker, ...]:
+def _find_takers(session: Session, line: QueuePart, memory_bytes: int | None) -> tuple[Taker, ...]:
     """Find the kinds of worker that can take a run. If no such worker is registered: all kinds that could take runs
     from the line."""
     kinds = [kind for kind, lines in TAKEN_BY.items() if line in lines]
@@ -199,7 +203,7 @@ def _find_takers(session: Session, line: Line, memory_bytes: int | None) -> tupl
     return tuple(takers) or tuple(Taker(kind, (None,), (None,) * len(TAKEN_BY[kind])) for kind in kinds)
 
 
-def find_most(workers: Iterable[registration.RegisteredWorker], line: Line) -> int | None:
+def find_most(workers: Iterable[registration.RegisteredWorker], line: QueuePart) -> int | None:
     """Find the most bytes that a worker of a line gives the tensors of a run; None if a number is not known."""
     sizes = [worker.most_tensors for worker in select_takers(workers, line)]
     return None if None in sizes else max((size for size in sizes if size is not None), default=None)
@@ -262,10 +266,10 @@ class Turns:
 
     def __init__(self, session: Session, priority: int) -> None:
         self._session, self._priority = session, priority
-        self._next: dict[Line, int] = {}
-        self._takers: dict[tuple[Line, int | None], tuple[Taker, ...]] = {}
+        self._next: dict[QueuePart, int] = {}
+        self._takers: dict[tuple[QueuePart, int | None], tuple[Taker, ...]] = {}
 
-    def next(self, line: Line, memory_bytes: int | None) -> int:
+    def next(self, line: QueuePart, memory_bytes: int | None) -> int:
         """Turn of the next run that comes into a line. ``memory_bytes`` is what its tensors need; None if that is not
         known.
         """
@@ -284,10 +288,10 @@ def turn_behind_its_own(session: Session, run: Run) -> int:
     its_own = select(func.max(Run.turn)).where(*READY, company)
     last = session.scalars(its_own).one()
     behind = AT_ONCE if last is None else last + ROUND
-    return max(behind, next_turn(session, Line(run.queue, run.needs_fused), run.priority, run.memory_bytes))
+    return max(behind, next_turn(session, QueuePart(run.queue, run.needs_fused), run.priority, run.memory_bytes))
 
 
-def queue_position(session: Session, line: Line, priority: int, memory_bytes: int | None) -> int:
+def queue_position(session: Session, line: QueuePart, priority: int, memory_bytes: int | None) -> int:
     """Place that the first run of a new experiment would have in the queue; 1 is claimed next.
 
     Each kind of worker has its own order of the runs that it takes, and a smaller worker takes fewer runs. So the place
@@ -307,7 +311,9 @@ def queue_position(session: Session, line: Line, priority: int, memory_bytes: in
     return min(places)
 
 
-def _count_runs(line: Line, ahead: ColumnElement[bool], size: int | None, largest: int | None) -> ScalarSelect[int]:
+def _count_runs(
+    line: QueuePart, ahead: ColumnElement[bool], size: int | None, largest: int | None
+) -> ScalarSelect[int]:
     """Build a query for the number of runs of a line that are ahead, and that a worker of this size can take."""
     fits = () if size is None else (build_fit_condition(size, largest),)
     return select(func.count()).select_from(Run).where(*line.ready, ahead, *fits).scalar_subquery()

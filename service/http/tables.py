@@ -29,7 +29,7 @@ UNUSUAL = re.compile(r"[^A-Za-z0-9_.-]+")  # in a file's name
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ExportColumn:
     """Column of a table.
 
     Attributes:
@@ -48,7 +48,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ExportTable:
     """Table that can be answered as a file.
 
     Attributes:
@@ -56,18 +56,18 @@ class Table:
     """
 
     name: str
-    columns: Sequence[Column]
+    columns: Sequence[ExportColumn]
     rows: Sequence[Any]
 
 
-def interval(name: str, kind: Kind = "number") -> tuple[Column, Column]:
+def interval(name: str, kind: Kind = "number") -> tuple[ExportColumn, ExportColumn]:
     """Build columns for the lower and the upper limit of an interval. Rows without an interval have empty cells."""
     names = name.split(".")
 
     def limit(k: int) -> Callable[[Any], Any]:
         return lambda row: None if (limits := follow_names(row, names)) is None else limits[k]
 
-    return Column(f"{name}.low", kind, limit(0)), Column(f"{name}.high", kind, limit(1))
+    return ExportColumn(f"{name}.low", kind, limit(0)), ExportColumn(f"{name}.high", kind, limit(1))
 
 
 def follow_names(row: Any, names: Sequence[str]) -> Any:
@@ -138,12 +138,12 @@ def file_answer(name: str, format: FileFormat, content: bytes, next_page: str | 
     return Response(content, media_type=MEDIA_TYPES[format], headers={**named, **link, **BY_ACCEPT})
 
 
-def as_file(table: Table, format: FileFormat, next_page: str | None = None) -> Response:
+def as_file(table: ExportTable, format: FileFormat, next_page: str | None = None) -> Response:
     """Answer with a table, as a file that the client saves."""
     return file_answer(table.name, format, encode_table(table, format), next_page)
 
 
-def encode_table(table: Table, format: FileFormat) -> bytes:
+def encode_table(table: ExportTable, format: FileFormat) -> bytes:
     """Write a table as bytes. The same rows always give the same bytes."""
     import pyarrow  # here, because processes that make no file need not have it in memory
     import pyarrow.csv
@@ -159,7 +159,7 @@ def encode_table(table: Table, format: FileFormat) -> bytes:
     return target.getvalue()
 
 
-def _array(column: Column, rows: Sequence[Any], format: FileFormat) -> "Array":
+def _array(column: ExportColumn, rows: Sequence[Any], format: FileFormat) -> "Array":
     import pyarrow
 
     cells = column.cells(rows)

@@ -1,7 +1,7 @@
 """Tables of boards: one board with a row for each entry, and all boards together with a row for each method."""
 
 from normcore.spec.tasks import BENCHMARKS
-from service.http.tables import Column, Table, interval
+from service.http.tables import ExportColumn, ExportTable, interval
 from service.leaderboards.schemas import Leaderboard, Overall
 
 FILE_ROW = "A row for each entry."
@@ -10,100 +10,100 @@ OVERALL_ROW = "A row for each method. Every task has columns; they are empty if 
 OVERALL_EXAMPLE = '"profile","rank_by","rank","method","area"\n"small","steps_to_target",1,"layer_norm",0.93\n'
 
 
-def board_table(board: Leaderboard) -> Table:
+def board_table(board: Leaderboard) -> ExportTable:
     """Table of all that a board says about its entries. Each row names the board, too."""
     metrics = [metric.name for metric in BENCHMARKS[board.task].metrics]
-    return Table(
+    return ExportTable(
         f"{board.task}-{board.profile}",
         (
-            Column("task", "text", lambda _: board.task),
-            Column("profile", "text", lambda _: board.profile),
-            Column("problem", "text", lambda _: board.problem.id),
-            Column("rank", "integer"),
+            ExportColumn("task", "text", lambda _: board.task),
+            ExportColumn("profile", "text", lambda _: board.profile),
+            ExportColumn("problem", "text", lambda _: board.problem.id),
+            ExportColumn("rank", "integer"),
             *interval("rank_ci", "integer"),
-            Column("tie_group", "integer"),
-            Column("method", "text"),
-            Column("name", "text"),
-            Column("source", "text"),
-            Column("split", "text"),
-            Column("fingerprint", "text"),
-            Column("result_id", "text"),
-            Column("state", "text"),
-            Column("provenance", "json"),
-            Column("citation", "text"),
-            Column("model", "text"),
-            Column("origin", "text"),
-            Column("note", "text"),
-            Column("budget", "integer"),
-            Column("over_budget", "truth"),
-            Column("changes", "json"),
-            Column("kernel", "text"),
-            Column("hardware", "text"),
-            Column("code", "text"),
-            Column("n_runs", "integer"),
-            Column("n_older", "integer"),
-            Column("of_older_code", "truth"),
-            Column("older_parts", "json"),
-            Column("n_seeds", "integer"),
-            Column("n_diverged", "integer"),
+            ExportColumn("tie_group", "integer"),
+            ExportColumn("method", "text"),
+            ExportColumn("name", "text"),
+            ExportColumn("source", "text"),
+            ExportColumn("split", "text"),
+            ExportColumn("fingerprint", "text"),
+            ExportColumn("result_id", "text"),
+            ExportColumn("state", "text"),
+            ExportColumn("provenance", "json"),
+            ExportColumn("citation", "text"),
+            ExportColumn("model", "text"),
+            ExportColumn("origin", "text"),
+            ExportColumn("note", "text"),
+            ExportColumn("budget", "integer"),
+            ExportColumn("over_budget", "truth"),
+            ExportColumn("changes", "json"),
+            ExportColumn("kernel", "text"),
+            ExportColumn("hardware", "text"),
+            ExportColumn("code", "text"),
+            ExportColumn("n_runs", "integer"),
+            ExportColumn("n_older", "integer"),
+            ExportColumn("of_older_code", "truth"),
+            ExportColumn("older_parts", "json"),
+            ExportColumn("n_seeds", "integer"),
+            ExportColumn("n_diverged", "integer"),
             *interval("diverged_ci95"),
-            Column("score", "number"),
+            ExportColumn("score", "number"),
             *estimate("value"),
-            Column("valid_value", "number"),
-            Column("gap", "truth"),
-            Column("too_few_seeds", "truth"),
+            ExportColumn("valid_value", "number"),
+            ExportColumn("gap", "truth"),
+            ExportColumn("too_few_seeds", "truth"),
             *(column for metric in metrics for column in estimate(f"values.{metric}")),
-            Column("conflicting_seeds", "json"),
-            Column("contended", "integer"),
-            Column("best_of", "integer"),
+            ExportColumn("conflicting_seeds", "json"),
+            ExportColumn("contended", "integer"),
+            ExportColumn("best_of", "integer"),
             *_time("steps_to_target"),
             *_time("seconds_to_target"),
-            Column("speedup.baseline", "text"),
-            Column("speedup.steps", "number"),
-            Column("speedup.seconds", "number"),
+            ExportColumn("speedup.baseline", "text"),
+            ExportColumn("speedup.steps", "number"),
+            ExportColumn("speedup.seconds", "number"),
             *interval("speedup.ci95"),
-            Column("speedup.bound", "text"),
-            Column("experiments", "json"),
+            ExportColumn("speedup.bound", "text"),
+            ExportColumn("experiments", "json"),
         ),
         board.entries,
     )
 
 
-def overall_table(overall: Overall) -> Table:
+def overall_table(overall: Overall) -> ExportTable:
     """Table of the overall board, without the curves of the methods: these follow from the ratios."""
-    return Table(
+    return ExportTable(
         f"overall-{overall.profile}",
         (
-            Column("profile", "text", lambda _: overall.profile),
-            Column("rank_by", "text", lambda _: overall.rank_by),
-            Column("rank", "integer"),
-            Column("method", "text"),
-            Column("area", "number"),
-            Column("fastest", "integer"),
-            *(Column(f"times.{task}", "number") for task in BENCHMARKS),
-            *(Column(f"ratios.{task}", "number") for task in BENCHMARKS),
-            Column("untried", "json"),
+            ExportColumn("profile", "text", lambda _: overall.profile),
+            ExportColumn("rank_by", "text", lambda _: overall.rank_by),
+            ExportColumn("rank", "integer"),
+            ExportColumn("method", "text"),
+            ExportColumn("area", "number"),
+            ExportColumn("fastest", "integer"),
+            *(ExportColumn(f"times.{task}", "number") for task in BENCHMARKS),
+            *(ExportColumn(f"ratios.{task}", "number") for task in BENCHMARKS),
+            ExportColumn("untried", "json"),
         ),
         overall.methods,
     )
 
 
-def estimate(name: str) -> tuple[Column, ...]:
+def estimate(name: str) -> tuple[ExportColumn, ...]:
     """Columns of a metric's statistics over the seeds."""
     return (
-        Column(f"{name}.mean", "number"),
-        Column(f"{name}.std", "number"),
+        ExportColumn(f"{name}.mean", "number"),
+        ExportColumn(f"{name}.std", "number"),
         *interval(f"{name}.ci95"),
-        Column(f"{name}.n", "integer"),
-        Column(f"{name}.iqm", "number"),
+        ExportColumn(f"{name}.n", "integer"),
+        ExportColumn(f"{name}.iqm", "number"),
     )
 
 
-def _time(name: str) -> tuple[Column, ...]:
+def _time(name: str) -> tuple[ExportColumn, ...]:
     return (
-        Column(f"{name}.median", "number"),
-        Column(f"{name}.reached", "integer"),
+        ExportColumn(f"{name}.median", "number"),
+        ExportColumn(f"{name}.reached", "integer"),
         *interval(f"{name}.ci95"),
-        Column(f"{name}.restricted_mean", "number"),
-        Column(f"{name}.tau", "number"),
+        ExportColumn(f"{name}.restricted_mean", "number"),
+        ExportColumn(f"{name}.tau", "number"),
     )

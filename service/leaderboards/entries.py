@@ -20,8 +20,8 @@ from service.experiments import codes
 from service.experiments.machines import hardware, machine
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.codes import PartCodes
-from service.leaderboards.entry import EntryStatistics, Evidence, RunResult, pool
-from service.leaderboards.row import Row
+from service.leaderboards.entry import EntryStatistics, RunResult, SucceededRuns, pool
+from service.leaderboards.row import MeasuredEntry
 from service.leaderboards.tables import Entry
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def add(session: Session, run_id: str) -> None:
         session.execute(update(Entry).where(own).values(n_older=known.n_older + 1))
     else:
         results = [RunResult(**stored) for stored in known.results]
-        evidence = Evidence(known.n_runs, results, known.conflicting_seeds).and_also(_result(run, experiment))
+        evidence = SucceededRuns(known.n_runs, results, known.conflicting_seeds).and_also(_result(run, experiment))
         present = Present(run, max(started, known.code_at or started), evidence, known.n_older)
         _store(session, experiment, present)
 
@@ -80,7 +80,7 @@ class Present(NamedTuple):
 
     run: Run
     code_at: datetime
-    evidence: Evidence
+    evidence: SucceededRuns
     n_older: int
 
 
@@ -96,13 +96,13 @@ def present_of(rows: Sequence[tuple[Run, Experiment]]) -> Present:
     return Present(newest, codes.find_start(newest), evidence_of(of_code), len(rows) - len(of_code))
 
 
-def row_of(rows: Sequence[tuple[Run, Experiment]]) -> Row:
+def row_of(rows: Sequence[tuple[Run, Experiment]]) -> MeasuredEntry:
     """Make an entry of the succeeded runs of one fingerprint, in the order in which they ended. Nothing is stored."""
     present = present_of(rows)
     evidence, pooled = present.evidence, [row for row in rows if row[0].code == present.run.code]
     _, experiment = pooled[-1]
     spec = cast(TrainingSpec, parse(experiment.spec))
-    return Row(
+    return MeasuredEntry(
         fingerprint=experiment.fingerprint,
         setting=experiment.setting,
         task=experiment.task,
@@ -126,7 +126,7 @@ def _parts(spec: ExperimentSpec, run: Run) -> PartCodes:
     return {part: [tag, told.get(part)] for part, tag in tags_of(spec).items()}
 
 
-def rows_of_codes(session: Session, fingerprints: Collection[str], *which: ColumnElement[bool]) -> list[Row]:
+def rows_of_codes(session: Session, fingerprints: Collection[str], *which: ColumnElement[bool]) -> list[MeasuredEntry]:
     """Pool the succeeded runs of these fingerprints, one row for each fingerprint and code. Nothing is stored.
 
     Args:
@@ -157,9 +157,9 @@ def refresh_missing(session: Session) -> None:
             _unreadable.add(fingerprint)
 
 
-def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> Evidence:
+def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> SucceededRuns:
     """Collect the evidence of one fingerprint from its succeeded runs, in the order in which they ended."""
-    evidence = Evidence()
+    evidence = SucceededRuns()
     for run, experiment in rows:
         evidence = evidence.and_also(_result(run, experiment))
     return evidence
@@ -238,7 +238,7 @@ def _lock(session: Session, experiment: Experiment) -> None:
     session.execute(select(Entry.fingerprint).where(Entry.fingerprint == experiment.fingerprint).with_for_update())
 
 
-def _pool(evidence: Evidence, task: Benchmark) -> EntryStatistics:
+def _pool(evidence: SucceededRuns, task: Benchmark) -> EntryStatistics:
     return pool(evidence.results, task.metrics, task.test_items)
 
 

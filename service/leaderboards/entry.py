@@ -71,7 +71,7 @@ class RunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SucceededRuns:
     """The succeeded runs of one fingerprint and one code.
 
     Attributes:
@@ -84,7 +84,7 @@ class Evidence:
     results: Sequence[RunResult] = ()
     conflicting_seeds: Sequence[int] = ()
 
-    def and_also(self, result: RunResult) -> "Evidence":
+    def and_also(self, result: RunResult) -> "SucceededRuns":
         """Add a run. For each seed one run counts: the first that ran alone on its machine, else the first."""
         counting = {known.seed: known for known in self.results}
         conflicting = set(self.conflicting_seeds)
@@ -95,7 +95,7 @@ class Evidence:
         counts = result if known.contended and not result.contended else known
         elsewhere = {machine: numbers for machine, numbers in given.items() if machine != counts.machine}
         counting[result.seed] = replace(counts, elsewhere=elsewhere)
-        return Evidence(self.n_runs + 1, [counting[seed] for seed in sorted(counting)], sorted(conflicting))
+        return SucceededRuns(self.n_runs + 1, [counting[seed] for seed in sorted(counting)], sorted(conflicting))
 
 
 @dataclass(frozen=True, slots=True)

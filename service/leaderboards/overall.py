@@ -15,9 +15,9 @@ from service.leaderboards.codes import PRESENT
 from service.leaderboards.queries import older_on_board, rows_of
 from service.leaderboards.ranked_board import hardware_of_most_entries
 from service.leaderboards.ranking import TimeBy
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.leaderboards.tables import Entry
-from service.statistics.profiles import WIDEST, Profile, flips, profiles
+from service.statistics.profiles import WIDEST, PerformanceProfile, flips, profiles
 
 CAUTION = (
     "Ratios are to the fastest method of each task, so a third method can turn two others round (Gould and Scott 2016);"
@@ -36,7 +36,7 @@ class Default(NamedTuple):
     """
 
     target: float
-    rows: Mapping[str, Row]
+    rows: Mapping[str, MeasuredEntry]
     hardware: str | None
 
     def time(self, method: str, rank_by: TimeBy) -> float | None:
@@ -95,7 +95,7 @@ def overall_and_seeds(
     return found, seeds
 
 
-def _count_timed_seeds(row: Row, rank_by: TimeBy) -> int:
+def _count_timed_seeds(row: MeasuredEntry, rank_by: TimeBy) -> int:
     """Number of an entry's seeds that have a time. For seconds, only seeds that were alone on their machine count."""
     return sum(rank_by == "steps_to_target" or not result.contended for result in row.results)
 
@@ -158,7 +158,7 @@ def _methods(times: Times, ranked: Sequence[str]) -> list[schemas.MethodProfile]
 def _method(
     method: str,
     rank: int,
-    found: Profile,
+    found: PerformanceProfile,
     taus: Sequence[float],
     times: Mapping[str, float | None],
     ranked: Sequence[str],

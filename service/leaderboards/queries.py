@@ -38,12 +38,12 @@ from service.leaderboards.ranked_board import (
     rank_entries,
 )
 from service.leaderboards.ranking import RankBy
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.leaderboards.submitted_results import queries as submitted
 from service.leaderboards.submitted_results.entries import submitted_entries
 from service.leaderboards.verdicts import verdict
 
-READ = [field.name for field in fields(Row)]
+READ = [field.name for field in fields(MeasuredEntry)]
 
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
@@ -160,7 +160,7 @@ class Rows(NamedTuple):
         older: entries that the board sets aside, because it has newer code of a part that they share with others.
     """
 
-    shown: list[Row]
+    shown: list[MeasuredEntry]
     older: list[Older]
 
 
@@ -170,7 +170,7 @@ def rows_of_board(session: Session, task: str, profile: str, problem: str) -> Ro
     return _divide_rows(_rows(session, _on_board(task, profile, problem), present), present)
 
 
-def rows_of(session: Session, fingerprints: Collection[str]) -> dict[str, Row]:
+def rows_of(session: Session, fingerprints: Collection[str]) -> dict[str, MeasuredEntry]:
     """Read entries by fingerprint, each with the code that its board shows. Fingerprints without entry are left out."""
     found = _rows(session, [tables.Entry.fingerprint.in_(fingerprints)], PRESENT.digests())
     return {row.fingerprint: row for row in found}
@@ -190,7 +190,7 @@ def older_on_board(session: Session, task: str, profile: str, problem: str) -> d
 
 
 class _Code(NamedTuple):
-    """Code of a stored entry, see ``Row``."""
+    """Code of a stored entry, see ``MeasuredEntry``."""
 
     fingerprint: str
     code: str | None
@@ -199,7 +199,7 @@ class _Code(NamedTuple):
     code_at: datetime | None
 
 
-def _divide_rows(rows: Sequence[Row], present: Digests) -> Rows:
+def _divide_rows(rows: Sequence[MeasuredEntry], present: Digests) -> Rows:
     older = older_parts(rows, present)
     return Rows(
         [row for row in rows if row.fingerprint not in older],
@@ -215,7 +215,7 @@ def _on_board(task: str, profile: str, problem: str) -> list[ColumnElement[bool]
     return [tables.Entry.task == task, tables.Entry.profile == profile, tables.Entry.problem == problem]
 
 
-def _rows(session: Session, which: Sequence[ColumnElement[bool]], present: Digests) -> list[Row]:
+def _rows(session: Session, which: Sequence[ColumnElement[bool]], present: Digests) -> list[MeasuredEntry]:
     """Read entries in the order of their fingerprints. Columns are read by position: looking up their names in
     SQLAlchemy's rows took a third of the time of a board of a thousand entries.
 
@@ -233,11 +233,11 @@ def _rows(session: Session, which: Sequence[ColumnElement[bool]], present: Diges
     return [_in_place_of(row, in_place.get(row.fingerprint)) for row in rows]
 
 
-def _in_place_of(stored: Row, present: Row | None) -> Row:
+def _in_place_of(stored: MeasuredEntry, present: MeasuredEntry | None) -> MeasuredEntry:
     return replace(present, n_older=stored.n_runs + stored.n_older - present.n_runs) if present else stored
 
 
-def _find_undone(session: Session, rows: Sequence[Row | _Code], present: Digests) -> dict[str, str]:
+def _find_undone(session: Session, rows: Sequence[MeasuredEntry | _Code], present: Digests) -> dict[str, str]:
     """Find entries whose code was edited back to older code that they have runs of: the older code, by fingerprint."""
     wanted = {
         row.fingerprint: code
@@ -256,7 +256,7 @@ def _find_undone(session: Session, rows: Sequence[Row | _Code], present: Digests
     return {fingerprint: code for fingerprint, code in wanted.items() if (fingerprint, code) in known}
 
 
-def _of_other_code(session: Session, rows: Sequence[Row]) -> list[Older]:
+def _of_other_code(session: Session, rows: Sequence[MeasuredEntry]) -> list[Older]:
     """Pool the runs of other code that these entries set aside, one row for each code."""
     shown = {row.fingerprint: row for row in rows if row.n_older}
     found = entries.rows_of_codes(session, shown)
@@ -272,10 +272,10 @@ def seeds_of(session: Session, fingerprints: Collection[str]) -> dict[str, Seque
     return {fingerprint: row.results for fingerprint, row in rows_of(session, fingerprints).items()}
 
 
-def _row(**stored: Any) -> Row:
+def _row(**stored: Any) -> MeasuredEntry:
     stored["results"] = [RunResult(**result) for result in stored["results"]]
     stored["pooled"] = read_pooled(stored["pooled"])
-    return Row(**stored)
+    return MeasuredEntry(**stored)
 
 
 def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment: datetime) -> Rows:

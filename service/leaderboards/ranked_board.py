@@ -14,19 +14,18 @@ from service.leaderboards.ranking import (
     tau_of_seconds,
     tau_of_steps,
 )
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.leaderboards.schemas import Entry, Speedup, TimeToTarget
 from service.leaderboards.seeds import are_too_few, that_count
 from service.statistics.order import Key, RankEstimate, key_of, rank_beside
-from service.statistics.speedups import Speedup as OfTimes
-from service.statistics.speedups import speedups
+from service.statistics.speedups import SpeedupEstimate, speedups
 from service.statistics.times import restricted_mean
 
 
 class Older(NamedTuple):
     """A row of older code, and the parts of its spec for which the board has newer code."""
 
-    row: Row
+    row: MeasuredEntry
     parts: list[str]
 
 
@@ -45,13 +44,13 @@ class Rules(NamedTuple):
     rank_over_budget: bool
 
 
-def best_of_each_method(rows: Sequence[Row], metric: Metric, budget: int) -> dict[str, int]:
+def best_of_each_method(rows: Sequence[MeasuredEntry], metric: Metric, budget: int) -> dict[str, int]:
     """Choose for each method the entry with the best validation value, among its entries within the budget.
 
     Returns:
         For each chosen entry, by fingerprint, the number of entries among which it was chosen.
     """
-    best: dict[str, Row] = {}
+    best: dict[str, MeasuredEntry] = {}
     counts: dict[str, int] = {}
     for row in rows:
         if row.budget > budget:
@@ -62,12 +61,12 @@ def best_of_each_method(rows: Sequence[Row], metric: Metric, budget: int) -> dic
     return {row.fingerprint: counts[method] for method, row in best.items()}
 
 
-def _is_better(row: Row, than: Row, metric: Metric) -> bool:
+def _is_better(row: MeasuredEntry, than: MeasuredEntry, metric: Metric) -> bool:
     own, other = row.pooled.valid_value, than.pooled.valid_value
     return own is not None and (other is None or metric.is_better(own, than=other))
 
 
-def hardware_of_most_entries(rows: Sequence[Row]) -> str | None:
+def hardware_of_most_entries(rows: Sequence[MeasuredEntry]) -> str | None:
     """Hardware of most entries; of several with equally many entries, the first by name."""
     known = [row.pooled.hardware for row in rows if row.pooled.hardware is not None]
     return min(set(known), key=lambda name: (-known.count(name), name), default=None)
@@ -85,21 +84,21 @@ class _Scale(NamedTuple):
     tau_steps: float | None
     tau_seconds: float | None
 
-    def counts(self, row: Row) -> bool:
+    def counts(self, row: MeasuredEntry) -> bool:
         """Tell if the row takes part in the ranking: within the budget, and by seconds on the board's hardware."""
         return row.budget <= self.rules.budget and self.compares(row)
 
-    def compares(self, row: Row) -> bool:
+    def compares(self, row: MeasuredEntry) -> bool:
         return self.rules.rank_by != "seconds_to_target" or row.pooled.hardware == self.hardware is not None
 
-    def key(self, row: Row) -> Key | None:
+    def key(self, row: MeasuredEntry) -> Key | None:
         if self.rules.rank_by == "metric":
             return key_of(row.pooled.score, self.rules.metric.direction)
         if self.rules.rank_by == "steps_to_target":
             return key_of_time(row.pooled.steps, self.tau_steps)
         return key_of_time(row.pooled.seconds, self.tau_seconds)
 
-    def ranks(self, rows: Sequence[Row], keys: Sequence[Key | None]) -> Sequence[RankEstimate]:
+    def ranks(self, rows: Sequence[MeasuredEntry], keys: Sequence[Key | None]) -> Sequence[RankEstimate]:
         if self.rules.rank_by == "metric":
             return rank_by_value(keys, [row.results for row in rows], self.rules.metric.direction)
         if self.rules.rank_by == "steps_to_target":
@@ -107,14 +106,14 @@ class _Scale(NamedTuple):
         return rank_by_time(keys, [on(self.hardware, row.results) for row in rows], "seconds")
 
 
-def _scale(rows: Sequence[Row], rules: Rules) -> _Scale:
+def _scale(rows: Sequence[MeasuredEntry], rules: Rules) -> _Scale:
     hardware = hardware_of_most_entries(rows)
     within = [row.results for row in rows if row.budget <= rules.budget]
     return _Scale(rules, hardware, tau_of_steps(within), tau_of_seconds([on(hardware, results) for results in within]))
 
 
 def rank_entries(
-    rows: Sequence[Row], beside: Sequence[Entry], rules: Rules, older: Sequence[Older] = ()
+    rows: Sequence[MeasuredEntry], beside: Sequence[Entry], rules: Rules, older: Sequence[Older] = ()
 ) -> list[Entry]:
     """All entries, best first. Entries from elsewhere, or over the budget, get the rank that they would have. Other
     ranks do not change.
@@ -158,9 +157,9 @@ def _build_sort_key(entry_and_key: tuple[Entry, Key | None]) -> tuple[Any, ...]:
     return (*worth, entry.tie_group or 0, entry.method or "", entry.fingerprint or "")
 
 
-def _baselines(rows: Sequence[Row], rules: Rules) -> dict[str, Row]:
+def _baselines(rows: Sequence[MeasuredEntry], rules: Rules) -> dict[str, MeasuredEntry]:
     """Best entry of the baseline method for each setting (a spec without its norm)."""
-    best: dict[str, Row] = {}
+    best: dict[str, MeasuredEntry] = {}
     for row in rows:
         if row.method != rules.baseline or row.pooled.score is None:
             continue
@@ -170,7 +169,9 @@ def _baselines(rows: Sequence[Row], rules: Rules) -> dict[str, Row]:
     return best
 
 
-def _speedups(rows: Sequence[Row], baselines: Mapping[str, Row], rules: Rules) -> dict[str, Speedup]:
+def _speedups(
+    rows: Sequence[MeasuredEntry], baselines: Mapping[str, MeasuredEntry], rules: Rules
+) -> dict[str, Speedup]:
     """Speed-ups by fingerprint, for the entries that have a baseline in their setting."""
     compared = [(baselines[row.setting], row) for row in rows if row.setting in baselines]
     of_all = speedups([(spans_of(against.results), spans_of(row.results)) for against, row in compared])
@@ -183,22 +184,22 @@ def _speedups(rows: Sequence[Row], baselines: Mapping[str, Row], rules: Rules) -
     return {name: _speedup(found, seconds.get(name), rules) for name, found in steps.items()}
 
 
-def _seconds_compare(against: Row, row: Row) -> bool:
+def _seconds_compare(against: MeasuredEntry, row: MeasuredEntry) -> bool:
     ours, theirs = row.pooled, against.pooled
     return theirs.kernel == ours.kernel != MIXED and theirs.hardware == ours.hardware
 
 
-def _all_timed(row: Row) -> bool:
+def _all_timed(row: MeasuredEntry) -> bool:
     return len(on(row.pooled.hardware, row.results)) == len(row.results)
 
 
-def _pick_times(against: Row, row: Row) -> tuple[Mapping[int, Time], Mapping[int, Time]]:
+def _pick_times(against: MeasuredEntry, row: MeasuredEntry) -> tuple[Mapping[int, Time], Mapping[int, Time]]:
     """Times of two entries by seed, only from runs with seconds that compare."""
     hardware = row.pooled.hardware
     return spans_of(on(hardware, against.results)), spans_of(on(hardware, row.results))
 
 
-def _speedup(steps: OfTimes, seconds: OfTimes | None, rules: Rules) -> Speedup:
+def _speedup(steps: SpeedupEstimate, seconds: SpeedupEstimate | None, rules: Rules) -> Speedup:
     """Speed-up in both units. If only one of the two ratios is a bound, show only the ratio that ranks this board."""
     by_seconds = rules.rank_by == "seconds_to_target"
     of_steps, of_seconds = steps.steps, seconds.total if seconds else None
@@ -214,7 +215,7 @@ def _speedup(steps: OfTimes, seconds: OfTimes | None, rules: Rules) -> Speedup:
     )
 
 
-def _entry(row: Row, scale: _Scale, speedup: Speedup | None) -> Entry:
+def _entry(row: MeasuredEntry, scale: _Scale, speedup: Speedup | None) -> Entry:
     pooled = row.pooled
     return Entry(
         method=row.method,

@@ -10,7 +10,7 @@ from service.leaderboards.entry import EntryStatistics, RunResult
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasuredEntry:
     """A measured entry.
 
     Attributes:

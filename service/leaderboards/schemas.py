@@ -11,7 +11,7 @@ from normcore.spec import names
 from service.leaderboards.entry import Estimate
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.submitted_results.schemas import Provenance
-from service.statistics.agreement import Verdict as Judgement
+from service.statistics.agreement import ClaimVerdict
 from service.statistics.values import Interval
 
 
@@ -59,9 +59,10 @@ class Entry:
     submitted result (with the values of its seeds).
 
     Attributes:
-        rank: None if the entry had more than the board's budget, if it ran on other hardware (on a board by seconds),
-            if its numbers are of validation data, or if it lacks the board's metric. Papers' numbers and submitted
-            results get the rank that they would have; the ranks of measured entries do not change.
+        rank: None for four kinds of entries: those with more than the board's budget, those on other hardware (on a
+            board by seconds), those whose numbers are of validation data, and those without the board's metric.
+            Papers' numbers and submitted results get the rank that they would have; the ranks of measured entries do
+            not change.
         rank_ci: lowest and highest rank that the entry may truly have, 95% for all entries of the board at once.
         tie_group: number of the entry's tie group. The first entry of a group is surely better than the first entry of
             the next group. No entry of a group is surely worse than the group's first.
@@ -107,7 +108,7 @@ class Entry:
     split: Literal["test", "valid"] = "test"
     fingerprint: str | None = None
     result_id: str | None = None
-    state: Judgement | None = None
+    state: ClaimVerdict | None = None
     provenance: Provenance | None = None
     citation: str | None = None
     model: str | None = None

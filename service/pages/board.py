@@ -40,7 +40,7 @@ class BoardRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BoardTable:
     """Rows of a board by section, and the axis that all rows share.
 
     Attributes:
@@ -55,7 +55,7 @@ class Table:
     higher_is_better: bool
 
 
-def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published: Published) -> Table:
+def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published: Published) -> BoardTable:
     """Table of a part of a board.
 
     Args:
@@ -78,7 +78,7 @@ def table(board: Leaderboard, entries: Sequence[Entry], seeds: Seeds, published:
         )
         sections[_section(entry, published)].append(row)
     line = axis.at(baseline.value.mean) if axis and baseline and baseline.value else None
-    return Table(sections, axis, line, board.direction == "maximize")
+    return BoardTable(sections, axis, line, board.direction == "maximize")
 
 
 def _section(entry: Entry, published: Published) -> Section:

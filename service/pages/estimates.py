@@ -8,7 +8,7 @@ from service.workload.backlog import Backlog
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostText:
     """Text above the button that submits.
 
     Attributes:
@@ -28,8 +28,8 @@ class Estimate:
     memory: str
 
 
-def estimate(plan: PlanOut, backlog: Backlog) -> Estimate:
-    return Estimate(
+def estimate(plan: PlanOut, backlog: Backlog) -> CostText:
+    return CostText(
         _claim(plan), _basis(plan), _wait(plan, backlog), _name_measured_seeds(plan), _code(plan), _memory(plan)
     )
 

@@ -81,7 +81,7 @@ def _error(form: TypeAdapter[Any], content: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExperimentRow:
     """Row of the list of experiments.
 
     Attributes:
@@ -154,7 +154,9 @@ def _choices(everything: str, names: Sequence[str]) -> list[tuple[str, str]]:
     return [("", everything), *((name, name) for name in names)]
 
 
-def rows(shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunResult]], now: datetime) -> list[Row]:
+def rows(
+    shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunResult]], now: datetime
+) -> list[ExperimentRow]:
     """Rows of the list of experiments.
 
     Args:
@@ -163,12 +165,12 @@ def rows(shown: Sequence[ExperimentSummary], results: Mapping[str, Sequence[RunR
     return [_row(experiment, results[experiment.id], now) for experiment in shown]
 
 
-def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datetime) -> Row:
+def _row(experiment: ExperimentSummary, results: Sequence[RunResult], now: datetime) -> ExperimentRow:
     spec = experiment.spec
     benchmark = BENCHMARKS.get(spec["task"]["name"])
     metric = benchmark.metric() if benchmark else None
     values = [found for found, outcome in results if found is not None and outcome != "diverged"]
-    return Row(
+    return ExperimentRow(
         experiment=experiment,
         mean=mean(values) if metric else None,
         metric=metric.name if metric else None,

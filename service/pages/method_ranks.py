@@ -41,7 +41,7 @@ class MethodRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class BoardColumn:
     """Column of the table of ranks: the board of a task's own problem at a profile."""
 
     task: str
@@ -49,7 +49,7 @@ class Column:
     ranks: dict[str, MethodRank]
 
 
-COLUMNS = TypeAdapter(list[Column])
+COLUMNS = TypeAdapter(list[BoardColumn])
 PROFILES: Sequence[ProfileName] = ("paper", "small", "smoke")
 
 
@@ -58,7 +58,7 @@ class RankTable:
     """Table of ranks: methods by their mean rank, and a column for each board. Methods without a rank are last."""
 
     methods: Sequence[str]
-    columns: Sequence[Column]
+    columns: Sequence[BoardColumn]
 
     def all_diverged(self, tasks: Collection[str]) -> bool:
         """Tell if these tasks have entries, but no entry has a finite result."""
@@ -110,15 +110,15 @@ def _is_own(board: LeaderboardSummary) -> bool:
     return board.problem.id == own_problem(board.task, cast(ProfileName, board.profile)).id
 
 
-def _column(session: Session, board: LeaderboardSummary) -> Column:
+def _column(session: Session, board: LeaderboardSummary) -> BoardColumn:
     asked = BoardRequest(board.task, cast(ProfileName, board.profile), best=True)
     return column(queries.leaderboard(session, asked))
 
 
-def column(board: Leaderboard) -> Column:
+def column(board: Leaderboard) -> BoardColumn:
     """Column of a board, from its measured entries. The board must have at most one entry for each method."""
     measured = [entry for entry in board.entries if entry.source == "measured" and entry.method in METHODS]
-    return Column(board.task, board.metric, {entry.method or "": _rank(board, entry) for entry in measured})
+    return BoardColumn(board.task, board.metric, {entry.method or "": _rank(board, entry) for entry in measured})
 
 
 def _rank(board: Leaderboard, entry: Entry) -> MethodRank:

@@ -14,7 +14,7 @@ from service.experiments import queries as experiments
 from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
 from service.http.dependencies import AppPartsDep
 from service.leaderboards import queries as leaderboards
-from service.pages.experiments import Row, rows
+from service.pages.experiments import ExperimentRow, rows
 from service.pages.method_ranks import busiest, profiles_of, rank_table
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
@@ -65,7 +65,7 @@ def _in(session: Session, state: State) -> list[ExperimentSummary]:
     return experiments.experiments(session, state=state, limit=SHOWN)
 
 
-def _latest(session: Session) -> list[Row]:
+def _latest(session: Session) -> list[ExperimentRow]:
     """The newest results, with their values."""
     shown = _in(session, "succeeded")
     return rows(shown, experiments.results(session, [experiment.id for experiment in shown]), utc_now())

@@ -6,7 +6,7 @@ from typing import Any
 
 from service.pages.paths import NOTHING, put
 from service.pages.spec_fields import FIRST, cast
-from service.pages.spec_form import CELL, OPTIMIZER, Form, form_of
+from service.pages.spec_form import CELL, OPTIMIZER, SpecForm, form_of
 
 NONE = "none"  # the control whose values name the fields that are null
 SHOWN = "shown"  # the control that says which fields the form had
@@ -69,7 +69,7 @@ def _skeleton(sent: Texts, controls: Texts) -> Mapping[str, Any]:
     return skeleton
 
 
-def _changes(shown: Form, sent: Texts, controls: Texts) -> dict[str, Any]:
+def _changes(shown: SpecForm, sent: Texts, controls: Texts) -> dict[str, Any]:
     """Values that differ from the defaults of the form, by path. Changes of whole objects come first."""
     none, reset = controls.get(NONE, ()), controls.get(RESET, ())
     changes: dict[str, Any] = {}

@@ -54,7 +54,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Form:
+class SpecForm:
     """Form of a spec.
 
     Attributes:
@@ -101,14 +101,14 @@ class _Chosen(NamedTuple):
     tags: Mapping[str, Sequence[str]]
 
 
-def form_of(written: Mapping[str, Any]) -> Form:
+def form_of(written: Mapping[str, Any]) -> SpecForm:
     """Make the form of a spec, valid or not. A task, method or the like that is unknown counts as not written."""
     chosen = _complete_choices(written)
     skeleton: dict[str, Any] = {}
     for tag in chosen.tags:
         if (value := at(chosen.complete, tag)) is not NOTHING:
             put(skeleton, tag, value)
-    form = Form(skeleton, list(_choices(chosen)), list(_groups(chosen)))
+    form = SpecForm(skeleton, list(_choices(chosen)), list(_groups(chosen)))
     for group in form.all_groups:
         if group.nullable:
             put(skeleton, group.name, None if group.is_none else {})

@@ -35,7 +35,7 @@ from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.pages.spec_changes import Pairs, reduce_spec, written_spec
 from service.pages.spec_fields import FIRST, METHOD, PROFILE, TASK
-from service.pages.spec_form import CELL, Form, form_of
+from service.pages.spec_form import CELL, SpecForm, form_of
 
 router = PageRouter()
 
@@ -67,7 +67,7 @@ def get_submit(
     spec = _with_first_choices(spec)
     if seeds is not None:
         spec["seeds"] = _list_missing_seeds(parts, spec, seeds) or spec.get("seeds", [0])
-    return _page(request, parts, Draft(spec))
+    return _page(request, parts, SpecDraft(spec))
 
 
 def _list_missing_seeds(parts: AppParts, spec: Mapping[str, Any], seeds: int) -> list[int]:
@@ -102,7 +102,7 @@ def _new_key() -> str:
 
 
 @dataclass
-class Draft:
+class SpecDraft:
     """Spec that a user is writing.
 
     Attributes:
@@ -121,12 +121,12 @@ class Draft:
     errors: list[SpecError] = field(default_factory=list)
 
 
-def _draft(fields: Pairs) -> Draft:
+def _draft(fields: Pairs) -> SpecDraft:
     """Read a draft from the fields that a form has sent."""
     fields = [(name, text.replace("\r\n", "\n")) for name, text in fields]
     given = dict(fields)
     key = given.get("idempotency_key", "")
-    draft = Draft({}, key if KEY.fullmatch(key) else _new_key(), wants_submission=given.get("action") == "submit")
+    draft = SpecDraft({}, key if KEY.fullmatch(key) else _new_key(), wants_submission=given.get("action") == "submit")
     if _yaml_counts(given):
         draft.yaml = given["yaml"]
         spec = _read(draft.yaml)
@@ -190,7 +190,7 @@ class Complaint(NamedTuple):
     link: str
 
 
-def complaints(errors: Sequence[SpecError], form: Form) -> list[Complaint]:
+def complaints(errors: Sequence[SpecError], form: SpecForm) -> list[Complaint]:
     """Make the summary of errors, a line for each. The error of a field is also added to the field."""
     found = []
     for error in errors:
@@ -208,7 +208,7 @@ def complaints(errors: Sequence[SpecError], form: Form) -> list[Complaint]:
     return found
 
 
-def _page(request: Request, parts: AppParts, draft: Draft) -> Response:
+def _page(request: Request, parts: AppParts, draft: SpecDraft) -> Response:
     plan = cost = None
     if not draft.errors:
         try:

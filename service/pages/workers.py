@@ -25,7 +25,7 @@ router = PageRouter()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WorkerRow:
     """A live worker.
 
     Attributes:
@@ -59,10 +59,10 @@ def list_workers(request: Request, parts: AppPartsDep) -> Response:
     return page(request, "workers.html", answer=answer(rows, queue), rows=rows, queue=queue)
 
 
-def _row(session: Session, worker: WorkerOut, now: datetime) -> Row:
+def _row(session: Session, worker: WorkerOut, now: datetime) -> WorkerRow:
     run = queries.run(session, worker.run_id) if worker.run_id else None
     experiment = queries.experiment(session, run.experiment_id) if run else None
-    return Row(
+    return WorkerRow(
         worker=worker,
         run=run,
         task=experiment.spec["task"]["name"] if experiment else None,
@@ -72,7 +72,7 @@ def _row(session: Session, worker: WorkerOut, now: datetime) -> Row:
     )
 
 
-def answer(rows: Sequence[Row], queue: Sequence[QueueOut]) -> Answer:
+def answer(rows: Sequence[WorkerRow], queue: Sequence[QueueOut]) -> Answer:
     """Sentence on how many workers are alive, and how many runs wait."""
     waiting = sum(one.queued for one in queue)
     waits = f"{wording.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'}"

@@ -7,18 +7,18 @@ from typing import Literal, NamedTuple
 
 from scipy.special import stdtr, stdtrit
 
-from service.statistics.differences import Difference, pair
+from service.statistics.differences import MeanDifference, pair
 from service.statistics.order import SURE
 from service.statistics.spread import cut_by_seed, has_spread
 from service.statistics.values import NOMINAL, UNLIMITED, Limits, interval
 
 FRESH_FROM = 3  # fresh seeds that a verdict needs
 
-Verdict = Literal["claimed", "confirmed", "disputed"]
+ClaimVerdict = Literal["claimed", "confirmed", "disputed"]
 
 
 class Agreement(NamedTuple):
-    """Verdict on a claim.
+    """ClaimVerdict on a claim.
 
     Attributes:
         fresh: measured seeds that the claim does not have. A run that repeats a seed repeats the seed's luck.
@@ -27,9 +27,9 @@ class Agreement(NamedTuple):
             one seed if the fresh seeds have no spread.
     """
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     fresh: Sequence[int]
-    difference: Difference | None
+    difference: MeanDifference | None
 
 
 def agreement(claimed: Mapping[int, float], measured: Mapping[int, float], limits: Limits = UNLIMITED) -> Agreement:
@@ -54,13 +54,13 @@ def agreement(claimed: Mapping[int, float], measured: Mapping[int, float], limit
     return Agreement(_verdict(claimed, fresh, difference, limits), list(fresh), difference)
 
 
-def _difference(claimed: Sequence[float], fresh: Sequence[float]) -> Difference | None:
+def _difference(claimed: Sequence[float], fresh: Sequence[float]) -> MeanDifference | None:
     if len(claimed) == 1:
         return _one_more(claimed[0], fresh)
     return pair(dict(enumerate(claimed)), dict(enumerate(fresh, len(claimed))))
 
 
-def _one_more(value: float, others: Sequence[float]) -> Difference | None:
+def _one_more(value: float, others: Sequence[float]) -> MeanDifference | None:
     """Test if a value may come from the same distribution as the others. The standard error of the difference from
     their mean contains the spread of the single value, too.
     """
@@ -70,12 +70,12 @@ def _one_more(value: float, others: Sequence[float]) -> Difference | None:
     error = statistics.stdev(others) * math.sqrt(1 + 1 / n)
     half = error * float(stdtrit(n - 1, 1 - SURE / 2))
     p_value = 2 * float(stdtr(n - 1, -abs(difference) / error))
-    return Difference(difference, (difference - half, difference + half), p_value, 0)
+    return MeanDifference(difference, (difference - half, difference + half), p_value, 0)
 
 
 def _verdict(
-    claimed: Mapping[int, float], fresh: Mapping[int, float], difference: Difference | None, limits: Limits
-) -> Verdict:
+    claimed: Mapping[int, float], fresh: Mapping[int, float], difference: MeanDifference | None, limits: Limits
+) -> ClaimVerdict:
     if difference is None:
         return "claimed"
     if difference.p_value <= SURE:

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int_]
 
 
-class Difference(NamedTuple):
+class MeanDifference(NamedTuple):
     """Difference of the means of two entries.
 
     Attributes:
@@ -33,7 +33,7 @@ class Difference(NamedTuple):
     p_value: float
     seeds: int
 
-    def within(self, limits: Limits) -> "Difference":
+    def within(self, limits: Limits) -> "MeanDifference":
         """Cut the confidence interval to the differences that are possible."""
         return self._replace(ci95=self.ci95 and limits.cut(self.ci95, self.mean))
 
@@ -72,7 +72,7 @@ class _Tests(NamedTuple):
     p_value: Floats
 
 
-def pair(a: Mapping[int, float], b: Mapping[int, float], limits: Limits = UNLIMITED) -> Difference | None:
+def pair(a: Mapping[int, float], b: Mapping[int, float], limits: Limits = UNLIMITED) -> MeanDifference | None:
     """Test the difference a - b of two entries, from their values by seed.
 
     With five or more common seeds that are at least half of the smaller set, Student's t tests the differences of the
@@ -91,7 +91,7 @@ def pair(a: Mapping[int, float], b: Mapping[int, float], limits: Limits = UNLIMI
     return found and found.within(limits.of_differences)
 
 
-def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]) -> list[Difference | None]:
+def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]) -> list[MeanDifference | None]:
     """Test the differences a[0] - b[0], a[1] - b[1] and so on, each as ``pair`` does, but without limits.
 
     Raises:
@@ -101,7 +101,7 @@ def each_pair(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]]
     tests = _compare(rows[:, : len(a)], rows[:, len(a) :])
     half = tests.error * stdtrit(tests.freedom, (1 + LEVEL) / 2)
     return [
-        None if math.isnan(p_value) else Difference(mean, (mean - h, mean + h) if error else None, p_value, seeds)
+        None if math.isnan(p_value) else MeanDifference(mean, (mean - h, mean + h) if error else None, p_value, seeds)
         for mean, error, p_value, h, seeds in zip(
             tests.mean.tolist(),
             tests.error.tolist(),

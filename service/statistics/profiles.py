@@ -12,7 +12,7 @@ WIDEST = 4.0
 2023, arXiv:2306.07179)."""
 
 
-class Profile(NamedTuple):
+class PerformanceProfile(NamedTuple):
     """Performance profile of one method.
 
     Attributes:
@@ -27,7 +27,7 @@ class Profile(NamedTuple):
     area: float
 
 
-def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[float]) -> dict[str, Profile]:
+def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[float]) -> dict[str, PerformanceProfile]:
     """Compute the performance profile of each method.
 
     Args:
@@ -48,7 +48,7 @@ def profiles(times: Mapping[str, Mapping[str, float | None]], taus: Sequence[flo
         if ratios:
             rho = [sum(ratio <= tau for ratio in ratios) / len(ratios) for tau in taus]
             area = math.fsum(max(0.0, (WIDEST - ratio) / (WIDEST - 1)) for ratio in ratios) / len(ratios)
-            found[method] = Profile(ratios, rho, area)
+            found[method] = PerformanceProfile(ratios, rho, area)
     return found
 
 

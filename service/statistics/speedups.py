@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from normcore.target import Time
-from service.statistics.differences import Difference, each_pair
+from service.statistics.differences import MeanDifference, each_pair
 from service.statistics.spread import check_times
 from service.statistics.values import Interval, of_exp
 
@@ -20,7 +20,7 @@ class Ratio(NamedTuple):
     ci95: Interval | None
 
 
-class Speedup(NamedTuple):
+class SpeedupEstimate(NamedTuple):
     """Speed-up of an entry over the baseline. ``total`` is ``steps`` times ``seconds_per_step``.
 
     Attributes:
@@ -36,10 +36,10 @@ class Speedup(NamedTuple):
     total: Ratio | None
 
 
-NONE = Speedup(0, None, None, None, None)
+NONE = SpeedupEstimate(0, None, None, None, None)
 
 
-def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
+def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> SpeedupEstimate:
     """Speed-up from times by seed. A seed that missed the target enters with the length of its run.
 
     Returns:
@@ -52,7 +52,7 @@ def speedup(baseline: Mapping[int, Time], own: Mapping[int, Time]) -> Speedup:
     return speedups([(baseline, own)])[0]
 
 
-def speedups(pairs: Sequence[tuple[Mapping[int, Time], Mapping[int, Time]]]) -> list[Speedup]:
+def speedups(pairs: Sequence[tuple[Mapping[int, Time], Mapping[int, Time]]]) -> list[SpeedupEstimate]:
     """Speed-ups of several pairs (baseline, entry), each as ``speedup`` computes it.
 
     Raises:
@@ -106,7 +106,7 @@ def _ratios(
 
 
 def _ratio(
-    found: Difference | None, bound: Bound | None, theirs: Mapping[int, float], ours: Mapping[int, float]
+    found: MeanDifference | None, bound: Bound | None, theirs: Mapping[int, float], ours: Mapping[int, float]
 ) -> Ratio:
     if found is None:
         return Ratio(math.exp(statistics.fmean(theirs.values()) - statistics.fmean(ours.values())), None)

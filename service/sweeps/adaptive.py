@@ -19,7 +19,7 @@ from service.experiments.lifecycle import WAITING
 from service.experiments.submission import New, experiment_row, store
 from service.experiments.tables import Experiment, Run
 from service.leaderboards.queries import rows_of
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.queue import Notification
 from service.statistics.anytime import undecided
 from service.sweeps.advice import OF_ALL_CELLS
@@ -88,7 +88,7 @@ def _values(session: Session, cells: Cells) -> list[dict[int, float]]:
     ]
 
 
-def _worths(row: Row) -> dict[int, float]:
+def _worths(row: MeasuredEntry) -> dict[int, float]:
     direction = BENCHMARKS[row.task].metric().direction
     of_seeds = {result.seed: result.worth(direction) for result in row.results}
     return {seed: worth for seed, worth in of_seeds.items() if worth is not None}

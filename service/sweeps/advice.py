@@ -14,7 +14,7 @@ from normcore.spec.spelling import CHOICES, as_it_is_spelt, as_object, choices
 from normcore.spec.unknown_fields import EPOCHS, USUAL_TASK
 from normcore.spec.wrong_values import OF_A_SWEEP, takes
 from service.sweeps.distribution import Distribution
-from service.sweeps.draft import Draft, mapping
+from service.sweeps.draft import SweepDraft, mapping
 from service.sweeps.ranges import is_normal, read_distribution, read_two_numbers, read_values
 
 TAG_OF = {"task": "name", **{part: tag for part, (tag, _) in CHOICES.items()}}  # of parts written as a single name
@@ -30,7 +30,7 @@ UPDATES = "training.max_steps"
 KINDS = ", ".join(Distribution.model_fields)
 
 
-def where_the_spec_is(draft: Draft) -> str:
+def where_the_spec_is(draft: SweepDraft) -> str:
     """Write advice for a sweep without ``spec``: put the fields of a spec that stand beside ``grid`` below it."""
     found = {name: value for name, value in draft.body.items() if name in TrainingSpec.model_fields}
     fields = {name: _as_field(draft, name, value) for name, value in found.items()}
@@ -39,7 +39,7 @@ def where_the_spec_is(draft: Draft) -> str:
     return f"put {' and '.join(fields)} below spec; write {line(OF_A_SWEEP, fields)}"
 
 
-def _as_field(draft: Draft, name: str, value: Any) -> Any:
+def _as_field(draft: SweepDraft, name: str, value: Any) -> Any:
     """Write the value of a field at the top level of a spec, a single name as the part that it names. A value that the
     field does not take is a blank."""
     if takes((name,), value, draft.own_parts):
@@ -49,7 +49,7 @@ def _as_field(draft: Draft, name: str, value: Any) -> Any:
     return as_object((name,), value if isinstance(value, list) else [value]) or BLANK
 
 
-def advise_dotted_names(draft: Draft, axis: str, name: str) -> str | None:
+def advise_dotted_names(draft: SweepDraft, axis: str, name: str) -> str | None:
     """Write advice for objects in the grid, or in the random fields, that stand for a part of the spec: the dotted
     names. None if ``name`` is a field. Each of many errors may ask for the same advice, so it is written once."""
     if (axis, name) not in draft.dotted_names:
@@ -57,7 +57,7 @@ def advise_dotted_names(draft: Draft, axis: str, name: str) -> str | None:
     return draft.dotted_names[axis, name]
 
 
-def _name_fields(draft: Draft, axis: str, name: str) -> str | None:
+def _name_fields(draft: SweepDraft, axis: str, name: str) -> str | None:
     values = mapping(draft.body[axis]).get(name)
     found = _fields(draft, axis, (name,), values)
     fields = dict(islice(found, MAX_NAMED)) if isinstance(values, Mapping) else {name: values}
@@ -68,7 +68,7 @@ def _name_fields(draft: Draft, axis: str, name: str) -> str | None:
     return f"a field is written with its dotted name; write {line((axis,), fields)}"
 
 
-def refuse_name(draft: Draft, axis: str, path: str) -> str | None:
+def refuse_name(draft: SweepDraft, axis: str, path: str) -> str | None:
     """Say why a field cannot stand in the grid, or in the random fields; None if it may stand there."""
     part, *fields = path.split(".")
     shared = "seeds" if part == "seed" else same_name(part, OF_ALL_CELLS)
@@ -82,7 +82,7 @@ def refuse_name(draft: Draft, axis: str, path: str) -> str | None:
     return None if all(fields) else "a field's name is empty; write it as norm.eps"
 
 
-def advise_values(draft: Draft, name: str, given: Any) -> str:
+def advise_values(draft: SweepDraft, name: str, given: Any) -> str:
     """Write advice for a value of the grid that is not a list."""
     refused, path = refuse_name(draft, "grid", name), draft.path_of(name)
     if refused is not None or path is None:
@@ -101,7 +101,7 @@ def advise_values(draft: Draft, name: str, given: Any) -> str:
     return f"{words} {line(('grid', path), spelt)}"
 
 
-def advise_distribution(draft: Draft, name: str, given: Any) -> str:
+def advise_distribution(draft: SweepDraft, name: str, given: Any) -> str:
     """Write advice for a value of ``random`` that is not a distribution."""
     refused, path = refuse_name(draft, "random", name), draft.path_of(name)
     if refused is not None or path is None:
@@ -123,7 +123,7 @@ def _add_tag(path: str, values: Sequence[Any]) -> str:
     return f"{path}.{tag}" if tag and values and all(isinstance(value, str) for value in values) else path
 
 
-def _spell(draft: Draft, path: str, values: Sequence[Any]) -> list[Any]:
+def _spell(draft: SweepDraft, path: str, values: Sequence[Any]) -> list[Any]:
     """Spell the first values of a field, as many as a line can show. A value that the field does not take is a
     blank."""
     spelt = as_it_is_spelt(path.split("."), [*values[:MAX_SHOWN]])
@@ -132,18 +132,18 @@ def _spell(draft: Draft, path: str, values: Sequence[Any]) -> list[Any]:
     return [value if draft.takes(path, value) else BLANK for value in spelt]
 
 
-def _write_shape(draft: Draft, path: str) -> str:
+def _write_shape(draft: SweepDraft, path: str) -> str:
     """Write a distribution that the field takes, with blanks for its numbers."""
     return line(("random", path), _shape_of(draft, path))
 
 
-def _shape_of(draft: Draft, path: str) -> Mapping[str, Any]:
+def _shape_of(draft: SweepDraft, path: str) -> Mapping[str, Any]:
     if not any(draft.takes(path, number) for number in SOME_NUMBERS):
         return {"choice": [BLANK]}
     return {"int_uniform" if draft.is_whole(path) else "uniform": [BLANK, BLANK]}
 
 
-def _read(draft: Draft, path: str, given: Any) -> Mapping[str, Any] | None:
+def _read(draft: SweepDraft, path: str, given: Any) -> Mapping[str, Any] | None:
     """Read a distribution; None if its meaning is not certain, or if the field does not take its numbers."""
     found = read_distribution(given, is_whole=draft.is_whole(path))
     if found is None:
@@ -156,7 +156,7 @@ def _read(draft: Draft, path: str, given: Any) -> Mapping[str, Any] | None:
     return found if all(draft.takes(path, end) for end in ends) else None
 
 
-def advise_whole_numbers(draft: Draft, path: str, distribution: Mapping[str, Any]) -> str | None:
+def advise_whole_numbers(draft: SweepDraft, path: str, distribution: Mapping[str, Any]) -> str | None:
     """Write advice for draws that are not whole, of a field that takes whole numbers; None if the draws are right."""
     meant = draft.path_of(path) or path
     if distribution.keys() & {"int_uniform", "choice"} or not draft.is_whole(meant):
@@ -165,7 +165,7 @@ def advise_whole_numbers(draft: Draft, path: str, distribution: Mapping[str, Any
     return f"expected whole numbers; write {line(('random', meant), written)}"
 
 
-def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
+def meant_axis(draft: SweepDraft, axis: str, path: str, values: Any) -> str | None:
     """Write advice for a field of the grid, or of the random fields, that has another name; None if the name is right
     or stands for no field.
 
@@ -195,13 +195,13 @@ def meant_axis(draft: Draft, axis: str, path: str, values: Any) -> str | None:
     return f"did you mean '{name}'? write {written}" if is_beside else f"write the whole name of the field: {written}"
 
 
-def _find_twin(draft: Draft, path: str, meant: str) -> str | None:
+def _find_twin(draft: SweepDraft, path: str, meant: str) -> str | None:
     """Find another name in the sweep that means the same field as ``path``; None if there is no such name."""
     named = [name for axis in EXAMPLES for name in mapping(draft.body.get(axis)) if name != path]
     return next((name for name in named if meant in (name, draft.path_of(name))), None)
 
 
-def _fields(draft: Draft, axis: str, path: Sequence[str], value: Any) -> Iterator[tuple[str | None, Any]]:
+def _fields(draft: SweepDraft, axis: str, path: Sequence[str], value: Any) -> Iterator[tuple[str | None, Any]]:
     """Yield the dotted names of the fields in nested objects, each with its values as ``axis`` takes them. The name is
     None if no field has it."""
     written = ".".join(path)

@@ -16,7 +16,7 @@ from service.http.answer_cache import AnswerCache
 from service.leaderboards import queries as leaderboards
 from service.leaderboards import tables
 from service.leaderboards.ranked_board import Rules, rank_entries
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.leaderboards.schemas import Entry
 from service.sweeps import findings
 from service.sweeps.schemas import BudgetFlip, BudgetPoint
@@ -71,7 +71,7 @@ def _boards(session: Session, sweep_id: str) -> list[_Board]:
 
 
 def _results(session: Session, sweep_id: str, boards: Sequence[_Board]) -> BoardResults:
-    rows: dict[str, Row] = {}
+    rows: dict[str, MeasuredEntry] = {}
     found = BoardResults()
     for task, profile, problem in boards:
         of_board, older = leaderboards.rows_of_board(session, task, profile, problem)
@@ -92,7 +92,7 @@ def _results(session: Session, sweep_id: str, boards: Sequence[_Board]) -> Board
     return found
 
 
-def _compare(found: BoardResults, cells: Sequence[Row], metric: Metric) -> None:
+def _compare(found: BoardResults, cells: Sequence[MeasuredEntry], metric: Metric) -> None:
     curves = findings.budget_curves(findings.trials(cells), metric.direction)
     found.best = findings.best(cells, metric)
     found.budget_flips = findings.budget_flips(curves, metric)

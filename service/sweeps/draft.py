@@ -17,7 +17,7 @@ TAGS = ("task.name", "model.cell", "norm.method")  # fields that choose which ot
 MAX_TRIED = 20  # values of each tag that are tried
 
 
-class Draft:
+class SweepDraft:
     """Body of a sweep, which may be wrong. The parts of its specs, and what its names mean, are found only once,
     because a sweep may have many errors."""
 

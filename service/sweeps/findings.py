@@ -6,7 +6,7 @@ from itertools import combinations
 from normcore.spec.metric import Direction, Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.entry import no_skill_of
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
 from service.statistics.spread import gain
 from service.sweeps.schemas import BudgetFlip
@@ -18,14 +18,14 @@ def metric_of(tasks: Collection[str]) -> Metric | None:
     return BENCHMARKS[names.pop()].metric() if len(names) == 1 and names <= BENCHMARKS.keys() else None
 
 
-def best(rows: Sequence[Row], metric: Metric) -> str | None:
+def best(rows: Sequence[MeasuredEntry], metric: Metric) -> str | None:
     """Find the fingerprint of the cell with the best validation value; of equal cells, the first."""
     values = ((row.fingerprint, row.pooled.valid_value) for row in rows)
     gains = {name: gain(value, metric.direction) for name, value in values if value is not None}
     return max(gains, key=gains.__getitem__, default=None)
 
 
-def trials(rows: Sequence[Row]) -> dict[str, list[Trial]]:
+def trials(rows: Sequence[MeasuredEntry]) -> dict[str, list[Trial]]:
     """List the cells of each method as trials of a search: validation value and test value of each cell."""
     found: dict[str, list[Trial]] = {}
     for row in rows:
@@ -35,7 +35,7 @@ def trials(rows: Sequence[Row]) -> dict[str, list[Trial]]:
     return found
 
 
-def _trial(row: Row) -> Trial | None:
+def _trial(row: MeasuredEntry) -> Trial | None:
     """Make a trial, a tried setting with its values, of one cell of the sweep. If all seeds of the cell diverged, its
     test value is the value of a model that ignores its input. None if the cell has no value.
     """

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from service.experiments import fused_kernels
 from service.experiments.memory import tensors
 from service.experiments.planning import Estimates
-from service.experiments.turns import Line, queue_position
+from service.experiments.turns import QueuePart, queue_position
 from service.sweeps import schemas
 from service.sweeps.expansion import CellSpec
 from service.sweeps.spec import WrittenSweep
@@ -31,7 +31,10 @@ def plan(session: Session, written: WrittenSweep, cells: Sequence[CellSpec]) -> 
         total_seconds=_total(of_cells),
         basis=_join_bases(list(bases)),
         queue_position=queue_position(
-            session, Line(first.device, fused_kernels.are_needed_by(first)), first.priority, tensors(cells[0].needed)
+            session,
+            QueuePart(first.device, fused_kernels.are_needed_by(first)),
+            first.priority,
+            tensors(cells[0].needed),
         ),
         cells=[
             schemas.PlannedCell(

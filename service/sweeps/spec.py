@@ -18,7 +18,7 @@ from service.http.schemas import WrittenSpec
 from service.http.sizes import MAX_LEVELS
 from service.sweeps import advice
 from service.sweeps.distribution import Distribution, SweepPart
-from service.sweeps.draft import Draft
+from service.sweeps.draft import SweepDraft
 from service.sweeps.ranges import find_distribution
 
 MAX_AXES = 20
@@ -91,7 +91,7 @@ def read(body: Any) -> WrittenSweep:
     try:
         written = WrittenSweep.model_validate(body)
     except ValidationError as error:
-        draft = Draft(body)
+        draft = SweepDraft(body)
         errors = first_errors(error.errors(include_url=False), lambda e: _error(e, draft))
         raise Invalid(list(dict.fromkeys(errors))) from None
     errors = [*_errors_of_fields(written), *_errors_of_draws(written), *_errors_of_adaptive(written)]
@@ -100,7 +100,7 @@ def read(body: Any) -> WrittenSweep:
     return written
 
 
-def _error(error: Any, draft: Draft) -> SpecError:
+def _error(error: Any, draft: SweepDraft) -> SpecError:
     loc = tuple(error["loc"])
     if error["type"] == "model_type" and not loc:
         return SpecError(loc, A_SWEEP, "model_type")
@@ -119,7 +119,7 @@ def _error(error: Any, draft: Draft) -> SpecError:
     return SpecError(loc, message(error), error["type"])
 
 
-def _error_of_axis(error: Any, loc: tuple[Any, ...], draft: Draft) -> SpecError:
+def _error_of_axis(error: Any, loc: tuple[Any, ...], draft: SweepDraft) -> SpecError:
     """Convert an error in the grid or in the random fields."""
     axis, kind = loc[0], error["type"]
     if len(loc) == 1:
@@ -137,7 +137,7 @@ def _error_of_axis(error: Any, loc: tuple[Any, ...], draft: Draft) -> SpecError:
     return SpecError(loc, message(error), kind)
 
 
-def _error_of_distribution(error: Any, loc: tuple[Any, ...], draft: Draft) -> SpecError:
+def _error_of_distribution(error: Any, loc: tuple[Any, ...], draft: SweepDraft) -> SpecError:
     """Convert an error of a value that is not a distribution, or that has other fields than a distribution has."""
     given, kind = draft.body["random"][loc[1]], error["type"]
     advised = advice.advise_distribution(draft, loc[1], given)
@@ -152,7 +152,7 @@ def _error_of_distribution(error: Any, loc: tuple[Any, ...], draft: Draft) -> Sp
     return SpecError(loc[:2], advised, "unknown_field")
 
 
-def _parts(draft: Draft) -> dict[tuple[str | int, ...], type[BaseModel]]:
+def _parts(draft: SweepDraft) -> dict[tuple[str | int, ...], type[BaseModel]]:
     """Return the class of each part of a sweep, by path."""
     return {(): WrittenSweep, **{(*OF_A_SWEEP, *path): part for path, part in draft.own_parts.items()}}
 
@@ -167,12 +167,12 @@ def _errors_of_fields(written: WrittenSweep) -> list[SpecError]:
         if path in written.grid
     ]
     named = [("grid", path) for path in written.grid] + [("random", path) for path in written.random]
-    draft = Draft({"spec": written.spec, "grid": written.grid, "random": written.random})
+    draft = SweepDraft({"spec": written.spec, "grid": written.grid, "random": written.random})
     found = [(loc, _wrong_path(loc[0], loc[1], written, draft)) for loc in named]
     return twice + [SpecError(loc, wrong, "unknown_field") for loc, wrong in found if wrong]
 
 
-def _wrong_path(axis: str, path: str, written: WrittenSweep, draft: Draft) -> str | None:
+def _wrong_path(axis: str, path: str, written: WrittenSweep, draft: SweepDraft) -> str | None:
     if path.count(".") > MAX_LEVELS:
         return "no field of a spec is so deep; write it as norm.eps"
     refused = advice.refuse_name(draft, axis, path)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from normcore.spec import ExperimentSpec
 from service.db import utc_now
 from service.experiments.tables import Run
-from service.experiments.turns import SERVED_TOGETHER, Line, lines_of
+from service.experiments.turns import SERVED_TOGETHER, QueuePart, lines_of
 from service.workload import queries
 
 DEVICES: tuple[str, ...] = get_args(ExperimentSpec.model_fields["device"].annotation)
@@ -49,7 +49,7 @@ class Backlog:
 
 def backlogs(session: Session, heartbeat_seconds: float) -> list[Backlog]:
     """Read the backlog of each device that a spec may ask for."""
-    counts = {(Line(queue, fused), state): count for queue, fused, state, count in session.execute(_COUNTS)}
+    counts = {(QueuePart(queue, fused), state): count for queue, fused, state, count in session.execute(_COUNTS)}
     oldest: dict[str, datetime] = dict(session.execute(_OLDEST).all())
     live = queries.read_workers_with_runs(session, heartbeat_seconds)
     workers = Counter(queue for worker, _ in live for queue in worker.queues.split(","))
@@ -71,7 +71,7 @@ def backlogs(session: Session, heartbeat_seconds: float) -> list[Backlog]:
     ]
 
 
-def _sum(counts: Mapping[tuple[Line, str], int], device: str, state: str) -> int:
+def _sum(counts: Mapping[tuple[QueuePart, str], int], device: str, state: str) -> int:
     return sum(counts.get((line, state), 0) for line in lines_of([device], fused=True))
 
 

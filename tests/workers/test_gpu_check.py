@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from normcore.kernels.gpu import verdicts
-from normcore.kernels.gpu.verdicts import Verdict
+from normcore.kernels.gpu.verdicts import KernelVerdict
 from normcore.spec.kernels import FUSED_PAIRS
 from tests.fork_servers import own_fork_server
 from tests.processes import until
@@ -25,7 +25,7 @@ from tests.workers.gpu_checks import DEAD, HANGS, RAISES, WRONG
 from workers.gpu_check import try_all
 
 CPU = torch.device("cpu")
-RIGHT = Verdict(None, 2.0)
+RIGHT = KernelVerdict(None, 2.0)
 FIRST_TIME = "trying fused kernels on this kind of device, the first time; it takes some minutes"
 
 
@@ -53,7 +53,7 @@ def test_a_check_that_dies_hangs_or_raises_costs_its_own_pair_and_is_no_verdict(
     missing = try_all("cpu", gpu_checks.of_all_kinds, 5)
     broken = {DEAD, HANGS, RAISES}
     assert verdicts.read(CPU) == {
-        pair: Verdict("y is off", None) if pair == WRONG else RIGHT for pair in FUSED_PAIRS if pair not in broken
+        pair: KernelVerdict("y is off", None) if pair == WRONG else RIGHT for pair in FUSED_PAIRS if pair not in broken
     }
     assert caplog.messages == [
         FIRST_TIME,

@@ -20,7 +20,7 @@ from tests.workers.test_trainer import job, job_of, messages
 from workers import fork_server
 from workers.memory import TO_BLAME, MemoryWatch, cgroup_limits, for_training, in_words, ran_out
 from workers.messages import Failed, RunStarted
-from workers.report import Report
+from workers.report import RunReport
 from workers.settings import WorkerSettings
 from workers.tasks import Watch
 from workers.trainer import Trainer
@@ -174,7 +174,7 @@ def test_a_training_that_grows_past_its_limit_is_killed_and_fails_once(tmp_path:
     experiment = submitted(db)
     lease, stopping, settings = claimed(db).lease, threading.Event(), WorkerSettings()
     trainer = Trainer(job(tmp_path, max_steps=100_000, eval_every=50_000))
-    report = Report(db, settings, lease, "cpu", stopping)
+    report = RunReport(db, settings, lease, "cpu", stopping)
     Watch(trainer, report, settings, 60.0, stopping, MemoryWatch(trainer.pid, 1 << 20)).until_end()()
     assert trainer.close() == "killed by SIGKILL"
     run = run_of(db, experiment.runs[0].id)
@@ -202,7 +202,7 @@ def test_a_killed_training_is_retried_unless_its_own_memory_was_the_reason(
     counts.write_text(f"oom_kill {5 + kills}\n")
     trainer.kill()
     until(lambda: memory.excess() is None, 30.0, lambda: "its memory is not free")
-    Watch(trainer, Report(db, settings, lease, "cpu", stopping), settings, 60.0, stopping, memory).until_end()()
+    Watch(trainer, RunReport(db, settings, lease, "cpu", stopping), settings, 60.0, stopping, memory).until_end()()
     run = run_of(db, experiment.runs[0].id)
     assert run.state == state
     if state == "failed":

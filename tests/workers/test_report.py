@@ -24,7 +24,7 @@ from service.workload import queries as workload
 from tests.processes import until
 from tests.service.sample_runs import result_of, started_on, timing_of
 from workers.messages import Progress, RunFinished, RunStarted, Saved
-from workers.report import GaveUp, Report
+from workers.report import GaveUp, RunReport
 from workers.settings import WorkerSettings
 
 WORKER = WorkerIdentity("wrk_1", "here", 1, "cpu", ("auto", "cpu"))
@@ -46,9 +46,9 @@ def claimed(db: Database) -> ClaimedRun:
     return claim
 
 
-def begun(db: Database, settings: WorkerSettings) -> tuple[Report, ClaimedRun]:
+def begun(db: Database, settings: WorkerSettings) -> tuple[RunReport, ClaimedRun]:
     claim = claimed(db)
-    report = Report(db, settings, claim.lease, WORKER.device, threading.Event())
+    report = RunReport(db, settings, claim.lease, WORKER.device, threading.Event())
     report.note_start(STARTED)
     report.flush()
     return report, claim
@@ -80,7 +80,7 @@ def test_the_start_of_a_run_is_due_at_once_and_undoes_later_measurements(db: Dat
     with db.transaction() as session:
         measured = [Measured(step, step / 10, {"train.loss": 1.0}) for step in (5, 10, 15)]
         lifecycle.record(session, claim.lease, measured, step=15, seconds=1.5, pace=None)
-    report = Report(db, PATIENT, claim.lease, WORKER.device, threading.Event())
+    report = RunReport(db, PATIENT, claim.lease, WORKER.device, threading.Event())
     brought = (Measured(8, 0.8, {"train.loss": 0.5}),)
     report.note_start(RunStarted(Started(10, 40, "reference", 10, {}), 10, brought, ()))
     assert report.is_due
@@ -114,7 +114,7 @@ def test_a_worker_that_stops_does_not_insist_on_a_database_that_is_away(
     db = Database(f"sqlite:///{tmp_path / 'normbench.db'}")
     migrate(db)
     claim, stopping = claimed(db), threading.Event()
-    report = Report(db, PATIENT, claim.lease, WORKER.device, stopping)
+    report = RunReport(db, PATIENT, claim.lease, WORKER.device, stopping)
     rename(db, "runs", "away")
     stopping.set()
     with pytest.raises(GaveUp):
@@ -188,7 +188,7 @@ def test_curves_include_unwritten_measurements_and_those_of_earlier_attempts(db:
     with db.transaction() as session:
         earlier = [Measured(step, step / 10, {"train.loss": 1.0}) for step in (5, 10)]
         lifecycle.record(session, claim.lease, earlier, step=10, seconds=1.0, pace=None)
-    report = Report(db, PATIENT, claim.lease, WORKER.device, threading.Event())
+    report = RunReport(db, PATIENT, claim.lease, WORKER.device, threading.Event())
     report.note_start(RunStarted(Started(10, 40, "reference", 10, {}), 10, (), ()))
     report.note(Measured(40, 4.0, {"train.loss": 0.5}))
     [line] = report.curves()["data"]

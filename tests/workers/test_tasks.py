@@ -29,7 +29,7 @@ from workers import bundle
 from workers.memory import MemoryWatch
 from workers.messages import RunFinished
 from workers.node import identify
-from workers.report import Report
+from workers.report import RunReport
 from workers.settings import WorkerSettings
 from workers.tasks import Executor, Watch
 from workers.trainer import Trainer
@@ -91,14 +91,14 @@ def test_an_attempt_that_is_overtaken_at_its_very_end_leaves_no_outputs(
     moment: str,
 ) -> None:
     run_id = submitted(db, training=BRIEF).runs[0].id
-    write_on = getattr(Report, moment)
+    write_on = getattr(RunReport, moment)
 
-    def overtaken(report: Report, *message: RunFinished) -> object:
+    def overtaken(report: RunReport, *message: RunFinished) -> object:
         with db.transaction() as session:
             lifecycle.take_back_from(session, "wrk_1", max_attempts=5)
         return write_on(report, *message)
 
-    monkeypatch.setattr(Report, moment, overtaken)
+    monkeypatch.setattr(RunReport, moment, overtaken)
     executor_of("wrk_1").execute_next()
     assert (run_of(db, run_id).state, run_of(db, run_id).attempt) == ("queued", 2)
     store = Artifacts(settings.artifacts_url)
@@ -224,7 +224,7 @@ def test_measurements_that_could_not_be_stored_stay_in_the_checkpoint(
     with caplog.at_level(logging.WARNING):
         stopper = threading.Thread(target=stop_after_three_failed_flushes)
         stopper.start()
-        report, memory = Report(db, settings, lease, "cpu", stopping), MemoryWatch(trainer.pid, 8 << 30)
+        report, memory = RunReport(db, settings, lease, "cpu", stopping), MemoryWatch(trainer.pid, 8 << 30)
         Watch(trainer, report, settings, 60.0, stopping, memory).until_end()
         stopper.join()
     trainer.close()

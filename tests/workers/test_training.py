@@ -26,7 +26,7 @@ from tests.workers.test_trainer import job
 from workers import bundle
 from workers.bundle import Bundle
 from workers.messages import Job, Message, Progress, RunFinished, RunStarted
-from workers.training import Training, UnstoredMeasurements
+from workers.training import TrainingAttempt, UnstoredMeasurements
 
 NEWEST, OLDER = 20, 10
 
@@ -35,7 +35,7 @@ def told_by(job: Job) -> list[Message]:
     """All messages of a training in this process."""
     worker, training = Pipe()
     with worker, training:
-        end = Training(job, training, threading.Event(), UnstoredMeasurements()).until_end()
+        end = TrainingAttempt(job, training, threading.Event(), UnstoredMeasurements()).until_end()
         told = []
         while worker.poll():
             told.append(worker.recv())

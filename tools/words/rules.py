@@ -1,6 +1,7 @@
 """Rules of docs/develop/words.md that a machine can check."""
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -8,8 +9,10 @@ MAX_WORDS = 30  # in a sentence
 SUBJECT_LENGTH = 72
 NO_FIRST_WORD = re.compile(
     r"(Of|With|Without|Whose|What|Whether|Which|Who|Whom|How|The same|That|Those|From|By|To|In|For|At|On|As|If|When|"
-    r"Where|They|It|Is|None|No|Not|Such|So|Than|Since|Beside|Beyond|Before|After|Until)\b"
+    r"Where|They|It|Is|None|No|Not|Such|So|Than|Since|Beside|Beyond|Before|After|Until|And|Or|But|Both|Are|Was|Were|"
+    r"Does|This|There)\b"
 )
+SECTION = re.compile(r"^(?:Args|Attributes|Raises|Returns|Yields):\n((?: {4}.*\n?|\n)+)", re.MULTILINE)
 # Nouns and adjectives that end like participles.
 NAMES = {"feed", "seed", "embed", "speed", "unused", "shared", "feed_forward", "advanced", "need"}
 PARTICIPLES = {"kept", "written", "aside", "warm", "drawn", "taken", "given", "told", "seen", "made"}
@@ -34,6 +37,15 @@ def faults_of_docstring(text: str) -> Iterator[str]:
     if found := NO_FIRST_WORD.match(text):
         yield f"begin a docstring with a verb or a noun, not with {found[0]!r}"
     yield from long_sentences(text)
+    for item in _items(text):
+        yield from long_sentences(" ".join(item.split()))
+
+
+def _items(docstring: str) -> list[str]:
+    """Items of the sections and lists of a docstring: their first line, with the lines below that go on deeper."""
+    sections = [textwrap.dedent(section) for section in SECTION.findall(docstring)]
+    items = [item for section in sections for item in re.split(r"\n+(?! )", section)]
+    return items + re.findall(r"^ *[-*] (.*(?:\n +(?![-* ]).*)*)", docstring, re.MULTILINE)
 
 
 def faults_of_texts(file: str, texts: Iterable[tuple[int, str]]) -> Iterator[Fault]:

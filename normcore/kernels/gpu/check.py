@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from normcore import recurrent
-from normcore.kernels.gpu.verdicts import Verdict
+from normcore.kernels.gpu.verdicts import KernelVerdict
 from normcore.recurrent import Recurrent
 from normcore.recurrent.unroll import UnrolledCell
 from normcore.spec.cells import CELLS
@@ -69,7 +69,7 @@ def try_out(
     hidden: tuple[int, ...] = HIDDEN,
     exact: Sizes = EXACT,
     timed: Sizes = TIMED_SIZES,
-) -> Verdict:
+) -> KernelVerdict:
     """Try the kernels of a cell with a method on a device, and compare their results and times with the reference.
 
     Args:
@@ -86,8 +86,8 @@ def try_out(
                     slowest = min(slowest, check.speedup(unroll, timed))
                     wrong = check.wrong(unroll, exact)  # by graphs, which replay from the third call of a shape on
                 if wrong is not None:
-                    return Verdict(f"with {units} units in {precision.name}, {wrong}", None)
-    return Verdict(None, slowest)
+                    return KernelVerdict(f"with {units} units in {precision.name}, {wrong}", None)
+    return KernelVerdict(None, slowest)
 
 
 @dataclass(frozen=True, slots=True)

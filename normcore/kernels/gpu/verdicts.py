@@ -24,7 +24,7 @@ MARGIN = 1.1  # kernels must be faster by this factor: less may be noise
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class KernelVerdict:
     """Verdict of a check.
 
     Attributes:
@@ -59,13 +59,13 @@ class VerdictsFile:
     """
 
     tried: dict[str, str]
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, KernelVerdict]
 
 
 STORED = TypeAdapter(VerdictsFile)
 
 
-def read(device: torch.device) -> Mapping[Pair, Verdict]:
+def read(device: torch.device) -> Mapping[Pair, KernelVerdict]:
     """Read the verdicts on kernels for devices of this kind. A file that cannot be read counts as empty."""
     try:
         stored = STORED.validate_json(_place(device).read_bytes(), strict=True)
@@ -84,7 +84,7 @@ def summary(device: torch.device) -> str:
     return "; ".join([told, *others])
 
 
-def store(device: torch.device, pair: Pair, verdict: Verdict) -> None:
+def store(device: torch.device, pair: Pair, verdict: KernelVerdict) -> None:
     """Add a verdict to the file of verdicts. Call this function only inside ``exclusive``.
 
     Raises:

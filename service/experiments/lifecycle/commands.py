@@ -10,7 +10,7 @@ from service.experiments.lifecycle.history import ending_entry, with_entries
 from service.experiments.lifecycle.lease import lock_runs
 from service.experiments.lifecycle.states import WAITING
 from service.experiments.tables import Experiment, Run, of_experiment
-from service.experiments.turns import Line, Turns
+from service.experiments.turns import QueuePart, Turns
 from service.queue import Notification
 
 RETRIED = update(rows_of(Run)).where(Run.id == bindparam("of_run")).values(notified_at=epoch_now())
@@ -74,7 +74,7 @@ def retry_all(session: Session, which: ColumnElement[bool]) -> list[Notification
         {
             **again,
             "of_run": run.id,
-            "turn": turns.next(Line(run.queue, run.needs_fused), run.memory_bytes),
+            "turn": turns.next(QueuePart(run.queue, run.needs_fused), run.memory_bytes),
             "attempt": run.attempt + 1,
             "history": with_entries(run.history, ending_entry(run)),
         }

@@ -124,7 +124,7 @@ def test_batches_of_all_sizes_are_full_and_from_the_same_shuffle() -> None:
 
 
 def test_a_loss_that_is_not_finite_has_no_accuracy(splits: ImageSplits) -> None:
-    """Both terms overflow, so the gates get inf - inf."""
+    """Terms of two sites overflow, so the gates get inf - inf."""
     result = train_at(LSTM(hidden_size=32), LayerNorm(gain_init=3e38), 64, 0, splits, UPDATES)
     assert result == BatchResult(64, None, None)
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from normcore.data.handwriting import Handwriting, encode_text
-from normcore.data.iam_ondb import Line
+from normcore.data.iam_ondb import HandwrittenLine
 from normcore.figures.pen import svg
 from normcore.models import handwriting as models
 from normcore.models.build import Build
@@ -36,10 +36,10 @@ def smoke(method: str = "none", **parts: Any) -> TrainingSpec:
 def lines(seed: int = 0, train: int = 11, valid: int = 5) -> Handwriting:
     random = torch.Generator().manual_seed(seed)
 
-    def line(k: int) -> Line:
+    def line(k: int) -> HandwrittenLine:
         points = torch.randn(4 + k % 5, 3, generator=random) * torch.tensor([3.0, 2.0, 1.0]) + torch.tensor([1.0, 0, 0])
         points[:, 2] = (points[:, 2] > 0.5).float()
-        return Line(f"a01-{k:03}", points, "abc"[: 1 + k % 3])
+        return HandwrittenLine(f"a01-{k:03}", points, "abc"[: 1 + k % 3])
 
     made = [line(k) for k in range(train + valid)]
     return Handwriting(made[:train], made[train:], torch.tensor([1.0, 0.0]), torch.tensor([3.0, 2.0]), {"p": "0"})

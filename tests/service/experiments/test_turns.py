@@ -48,7 +48,7 @@ def pauses_are_over(db: Database) -> None:
 
 def position(db: Database, queue: str = "auto", priority: int = 5, memory: int | None = None) -> int:
     with db.snapshot() as session:
-        return turns.queue_position(session, turns.Line(queue, needs_fused=False), priority, memory)
+        return turns.queue_position(session, turns.QueuePart(queue, needs_fused=False), priority, memory)
 
 
 def test_a_thousand_queued_runs_delay_another_experiment_by_one_run(db: Database) -> None:
@@ -222,7 +222,7 @@ def test_the_next_run_is_found_by_the_index_without_a_look_at_runs_for_other_wor
     db: Database, needs_fused: bool
 ) -> None:
     with db.snapshot() as session:
-        query = turns.first_ready(turns.Line("cpu", needs_fused))
+        query = turns.first_ready(turns.QueuePart("cpu", needs_fused))
         statement = query.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
         if not db.is_sqlite:
             session.execute(text("SET enable_seqscan = off"))
@@ -324,7 +324,7 @@ def test_runs_of_one_sweep_with_other_memory_wait_for_the_workers_that_can_take_
     first = needing(db, 1 * GB, 12)
     needing(db, 10 * GB, 12)
     assert claims(db, "wrk_small", 8) == [first] * 8
-    line = turns.Line("auto", needs_fused=False)
+    line = turns.QueuePart("auto", needs_fused=False)
     with db.snapshot() as session:
         alone = [turns.next_turn(session, line, 5, memory) for memory in (10 * GB, small)]
         together = turns.Turns(session, 5)
@@ -405,7 +405,7 @@ def test_experiments_that_are_stored_together_look_at_the_queue_once(db: Databas
     statements = list[str]()
     event.listen(db.engine, "before_cursor_execute", lambda _, __, statement, *___: statements.append(statement))
     with db.snapshot() as session:
-        line = turns.Line("auto", needs_fused=False)
+        line = turns.QueuePart("auto", needs_fused=False)
         found = [turns.next_turn(session, line, priority, 1) for priority in (5, 5, 6)]
     assert found == [0, 0, 0]
     assert sum("turn" in statement for statement in statements) == 2, "once for each priority"
@@ -414,7 +414,7 @@ def test_experiments_that_are_stored_together_look_at_the_queue_once(db: Databas
 def work_of_a_turn(db: Database) -> float:
     """Rows of runs that the database reads to find a newcomer's turn. On SQLite: a tenth of its instructions."""
     with db.snapshot() as session:
-        line, connection = turns.Line("auto", needs_fused=False), session.connection()
+        line, connection = turns.QueuePart("auto", needs_fused=False), session.connection()
         if db.is_sqlite:
             steps = list[int]()
             driver: Any = connection.connection.dbapi_connection

@@ -15,9 +15,9 @@ from service.db import Database
 from service.http.tables import (
     CSV,
     PARQUET,
-    Column,
+    ExportColumn,
+    ExportTable,
     FileFormat,
-    Table,
     choose_format,
     encode_table,
     file_answer,
@@ -46,33 +46,33 @@ class Row:
 
 
 COLUMNS = (
-    Column("name", "text"),
-    Column("size", "integer"),
-    Column("value", "number"),
-    Column("sure", "truth"),
-    Column("at", "moment"),
-    Column("labels", "json"),
+    ExportColumn("name", "text"),
+    ExportColumn("size", "integer"),
+    ExportColumn("value", "number"),
+    ExportColumn("sure", "truth"),
+    ExportColumn("at", "moment"),
+    ExportColumn("labels", "json"),
     *interval("ci95"),
-    Column("inner.value", "number"),
+    ExportColumn("inner.value", "number"),
     *interval("inner.ci95"),
-    Column("labels.team", "text"),
-    Column("twice", "number", lambda row: row.value and 2 * row.value),
+    ExportColumn("labels.team", "text"),
+    ExportColumn("twice", "number", lambda row: row.value and 2 * row.value),
 )
 MOMENT = datetime(2026, 11, 25, 12, 30, 0, 250_000, UTC)
 FULL = Row("a", 2**53 + 1, 0.1 + 0.2, True, MOMENT, {"team": "x"}, (0.1, 1 / 3), Row(value=-0.0, ci95=(1e-320, 1e300)))
 HOSTILE = ['=HYPERLINK("http://x","y")', "+1", "@a", 'a "b", c\r\nd;\te', "", "  ", "é 😀 \u202e", "NULL", "1", "<b>"]
 
 
-def csv_of(table: Table) -> list[dict[str, str]]:
+def csv_of(table: ExportTable) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(encode_table(table, "csv").decode(), newline="")))
 
 
-def parquet_of(table: Table) -> Any:
+def parquet_of(table: ExportTable) -> Any:
     return pyarrow.parquet.read_table(io.BytesIO(encode_table(table, "parquet")))
 
 
 def test_a_csv_has_every_value_to_the_last_bit() -> None:
-    [row] = csv_of(Table("t", COLUMNS, [FULL]))
+    [row] = csv_of(ExportTable("t", COLUMNS, [FULL]))
     assert list(row) == [column.name for column in COLUMNS]
     assert (row["name"], int(row["size"]), row["sure"]) == ("a", 2**53 + 1, "true")
     assert (float(row["value"]), float(row["ci95.high"])) == (0.1 + 0.2, 1 / 3)
@@ -83,13 +83,13 @@ def test_a_csv_has_every_value_to_the_last_bit() -> None:
 
 
 def test_an_unknown_value_is_an_empty_cell_and_differs_from_empty_text() -> None:
-    text = encode_table(Table("t", COLUMNS[:3], [Row(), Row(name="")]), "csv").decode()
+    text = encode_table(ExportTable("t", COLUMNS[:3], [Row(), Row(name="")]), "csv").decode()
     assert text == '"name","size","value"\n,,\n"",,\n'
-    assert parquet_of(Table("t", COLUMNS, [Row()])).to_pylist() == [{column.name: None for column in COLUMNS}]
+    assert parquet_of(ExportTable("t", COLUMNS, [Row()])).to_pylist() == [{column.name: None for column in COLUMNS}]
 
 
 def test_parquet_has_types_and_the_values_themselves() -> None:
-    found = parquet_of(Table("t", COLUMNS, [FULL]))
+    found = parquet_of(ExportTable("t", COLUMNS, [FULL]))
     types = dict(zip(found.schema.names, map(str, found.schema.types), strict=True))
     assert types == {
         "name": "string",
@@ -113,16 +113,16 @@ def test_parquet_has_types_and_the_values_themselves() -> None:
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_a_file_without_rows_has_its_columns_and_types(format: FileFormat) -> None:
-    table = Table("t", COLUMNS, [])
+    table = ExportTable("t", COLUMNS, [])
     if format == "csv":
         assert encode_table(table, format).decode() == ",".join(f'"{column.name}"' for column in COLUMNS) + "\n"
     else:
-        assert parquet_of(table).schema == parquet_of(Table("t", COLUMNS, [FULL])).schema
+        assert parquet_of(table).schema == parquet_of(ExportTable("t", COLUMNS, [FULL])).schema
 
 
 def test_hostile_text_survives_in_csv_and_parquet() -> None:
-    columns = (Column("name", "text"), Column("labels", "json"))
-    table = Table("t", columns, [Row(name=text, labels={"team": text}) for text in HOSTILE])
+    columns = (ExportColumn("name", "text"), ExportColumn("labels", "json"))
+    table = ExportTable("t", columns, [Row(name=text, labels={"team": text}) for text in HOSTILE])
     assert [row["name"] for row in csv_of(table)] == HOSTILE
     assert parquet_of(table).column("name").to_pylist() == HOSTILE
     assert all(row["labels"].startswith('{"team":"') for row in csv_of(table)), "which no spreadsheet computes"
@@ -130,7 +130,9 @@ def test_hostile_text_survives_in_csv_and_parquet() -> None:
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_the_same_rows_make_the_same_bytes(format: FileFormat) -> None:
-    assert encode_table(Table("t", COLUMNS, [FULL]), format) == encode_table(Table("t", COLUMNS, [FULL]), format)
+    assert encode_table(ExportTable("t", COLUMNS, [FULL]), format) == encode_table(
+        ExportTable("t", COLUMNS, [FULL]), format
+    )
 
 
 @pytest.mark.parametrize(

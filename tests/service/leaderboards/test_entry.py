@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from normcore.spec.metric import ACCURACY, ERROR_RATE, Metric
 from service.leaderboards.entry import (
     EntryStatistics,
-    Evidence,
     RunResult,
+    SucceededRuns,
     hardware_of_most_seeds,
     kernel_of,
     pool,
@@ -56,8 +56,8 @@ def run(seed: int, value: float | None = 0.5, steps: float | None = 20.0, **part
     return replace(usual, **parts)
 
 
-def evidence(*runs: RunResult) -> Evidence:
-    found = Evidence()
+def evidence(*runs: RunResult) -> SucceededRuns:
+    found = SucceededRuns()
     for one in runs:
         found = found.and_also(one)
     return found
@@ -168,7 +168,7 @@ def test_a_seed_with_different_numbers_from_one_machine_conflicts(other: dict[st
 def test_different_numbers_of_one_machine_conflict_even_if_it_does_not_count(
     runs: list[str], conflicts: bool, stored: bool
 ) -> None:
-    got = Evidence()
+    got = SucceededRuns()
     for machine, value, how in map(str.split, runs):
         got = got.and_also(run(4, float(value), machine=machine, contended=how == "busy"))
         if stored:

@@ -235,7 +235,7 @@ def test_a_baseline_whose_seeds_all_diverged_gives_no_speedup(client: TestClient
 
 
 def test_a_board_has_only_entries_of_its_own_profile(client: TestClient, db: Database) -> None:
-    """Both profiles have the same problem, as their tasks have the same options."""
+    """Profiles whose tasks have the same options have the same problem."""
     result(db, "none", [0.7], [40])
     small = board(client, profile="small")
     assert (small["problem"], small["entries"]) == (OWN, [])

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.db import Database
-from service.pages.method_ranks import Column, MethodRank, RankTable, column
+from service.pages.method_ranks import BoardColumn, MethodRank, RankTable, column
 from tests.service.leaderboards.boards import board as board_of
 from tests.service.leaderboards.boards import result
 from tests.service.leaderboards.test_standing import FEW, FIRST, LOST, TIED
@@ -25,8 +25,8 @@ DIVERGED, THIRD = MethodRank(None, [], None), MethodRank(3, [], 0.5)
 
 def test_all_diverged_is_true_if_no_entry_of_the_tasks_has_a_value() -> None:
     columns = [
-        Column("lost", "accuracy", {"none": DIVERGED, "layer_norm": DIVERGED}),
-        Column("won", "accuracy", {"none": THIRD}),
+        BoardColumn("lost", "accuracy", {"none": DIVERGED, "layer_norm": DIVERGED}),
+        BoardColumn("won", "accuracy", {"none": THIRD}),
     ]
     found = RankTable(["none", "layer_norm"], columns)
     assert found.all_diverged(["lost"])

@@ -9,14 +9,14 @@ from starlette.testclient import TestClient
 from service.db import Database
 from service.experiments import examples
 from service.fleet.registration import WorkerIdentity, register
-from service.pages.workers import Row, answer
+from service.pages.workers import WorkerRow, answer
 from service.workload.examples import QUEUE, WORKER
 from service.workload.schemas import QueueOut
 from tests.service.pages.conftest import NewPage, Site, check_looks
 from tests.service.sample_runs import begun, claimed, submitted
 
-IDLE = Row(WORKER, None, None, None, 10.0, 1.0)
-BUSY = Row(WORKER, examples.RUN, "permuted_digits", "none", 10.0, 1.0)
+IDLE = WorkerRow(WORKER, None, None, None, 10.0, 1.0)
+BUSY = WorkerRow(WORKER, examples.RUN, "permuted_digits", "none", 10.0, 1.0)
 
 
 def waiting(device: str, queued: int, workers: int) -> QueueOut:
@@ -45,7 +45,7 @@ def waiting(device: str, queued: int, workers: int) -> QueueOut:
     ],
 )
 def test_the_answer_counts_live_workers_and_waiting_runs(
-    rows: Sequence[Row], queue: Sequence[QueueOut], text: str, tone: str, facts: list[str]
+    rows: Sequence[WorkerRow], queue: Sequence[QueueOut], text: str, tone: str, facts: list[str]
 ) -> None:
     found = answer(rows, queue)
     assert (found.text, found.tone, list(found.facts)) == (text, tone, facts)

@@ -4,15 +4,17 @@ import pytest
 
 from normcore.spec.metric import ACCURACY, ERROR_RATE
 from service.leaderboards.entry import RunResult, pool
-from service.leaderboards.row import Row
+from service.leaderboards.row import MeasuredEntry
 from service.statistics.best_of import BestOf, Trial
 from service.sweeps import findings
 from tests.service.leaderboards.test_entry import run
 
 
-def cell(name: str, *runs: RunResult, method: str = "none") -> Row:
+def cell(name: str, *runs: RunResult, method: str = "none") -> MeasuredEntry:
     pooled = pool(runs, [ACCURACY], lambda _: None)
-    return Row(name, "setting", "permuted_digits", method, 1, {}, ["exp_1"], None, len(runs), 0, runs, [], pooled)
+    return MeasuredEntry(
+        name, "setting", "permuted_digits", method, 1, {}, ["exp_1"], None, len(runs), 0, runs, [], pooled
+    )
 
 
 def diverged(seed: int, no_skill: float | None = 0.1) -> RunResult:

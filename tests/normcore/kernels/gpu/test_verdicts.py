@@ -8,7 +8,7 @@ import torch
 
 from normcore.kernels import KernelUnavailable, choose
 from normcore.kernels.gpu import verdicts
-from normcore.kernels.gpu.verdicts import Verdict
+from normcore.kernels.gpu.verdicts import KernelVerdict
 from normcore.recurrent import unroll
 from normcore.spec.cells.gru import GRU
 from normcore.spec.cells.lstm import LSTM
@@ -34,26 +34,26 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> torch.device:
 @pytest.mark.parametrize(
     ("verdict", "passed", "told"),
     [
-        (Verdict(None, 1.5), True, "1.5 times as fast"),
-        (Verdict(None, 1.05), False, "1.1 times as fast"),
-        (Verdict("y is off", None), False, "wrong: y is off"),
-        (Verdict("y is off", 3.0), False, "wrong: y is off"),
+        (KernelVerdict(None, 1.5), True, "1.5 times as fast"),
+        (KernelVerdict(None, 1.05), False, "1.1 times as fast"),
+        (KernelVerdict("y is off", None), False, "wrong: y is off"),
+        (KernelVerdict("y is off", 3.0), False, "wrong: y is off"),
     ],
 )
-def test_verdict_passes_only_if_right_and_faster(verdict: Verdict, passed: bool, told: str) -> None:
+def test_verdict_passes_only_if_right_and_faster(verdict: KernelVerdict, passed: bool, told: str) -> None:
     assert (verdict.passed, str(verdict)) == (passed, told)
 
 
-def kept(device: torch.device, pair: tuple[str, str], verdict: Verdict) -> None:
+def kept(device: torch.device, pair: tuple[str, str], verdict: KernelVerdict) -> None:
     with verdicts.exclusive(device):
         verdicts.store(device, pair, verdict)
 
 
 def test_verdicts_are_saved_and_summarized_on_one_line() -> None:
     assert verdicts.read(CPU) == {}
-    kept(CPU, PAIR, Verdict(None, 1.5))
-    kept(CPU, ("gru", "none"), Verdict("y is off", None))
-    assert verdicts.read(CPU) == {PAIR: Verdict(None, 1.5), ("gru", "none"): Verdict("y is off", None)}
+    kept(CPU, PAIR, KernelVerdict(None, 1.5))
+    kept(CPU, ("gru", "none"), KernelVerdict("y is off", None))
+    assert verdicts.read(CPU) == {PAIR: KernelVerdict(None, 1.5), ("gru", "none"): KernelVerdict("y is off", None)}
     assert verdicts.summary(CPU) == ("1 of 2 are right and faster than the reference; gru with none is wrong: y is off")
 
 
@@ -75,18 +75,18 @@ UNREADABLE = [
 
 @pytest.mark.parametrize("content", UNREADABLE)
 def test_unreadable_file_counts_as_empty_and_is_replaced(cache: Path, content: str) -> None:
-    kept(CPU, PAIR, Verdict(None, 1.5))
+    kept(CPU, PAIR, KernelVerdict(None, 1.5))
     [file] = cache.rglob("checks-*.json")
     file.write_text(content)
     assert verdicts.read(CPU) == {}
-    kept(CPU, PAIR, Verdict(None, 2.0))
-    assert verdicts.read(CPU) == {PAIR: Verdict(None, 2.0)}
+    kept(CPU, PAIR, KernelVerdict(None, 2.0))
+    assert verdicts.read(CPU) == {PAIR: KernelVerdict(None, 2.0)}
 
 
 def test_verdict_holds_only_for_the_device_that_its_file_names(
     cache: Path, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept(cuda, PAIR, Verdict(None, 1.5))
+    kept(cuda, PAIR, KernelVerdict(None, 1.5))
     [file] = cache.rglob("checks-*.json")
     tried = json.loads(file.read_text())["tried"]
     assert (tried["device"], tried["torch"]) == ("NVIDIA H100", torch.__version__)
@@ -102,14 +102,16 @@ def test_auto_needs_a_passed_verdict_and_fused_runs_without_a_verdict(cuda: torc
     of = (LSTM(), LayerNorm(), cuda, torch.float32)
     assert choose("auto", *of) == ("reference", unroll)
     assert choose("fused", *of) == ("fused", fused_unroll)
-    kept(cuda, PAIR, Verdict(None, 1.5))
+    kept(cuda, PAIR, KernelVerdict(None, 1.5))
     assert choose("auto", *of) == ("fused", fused_unroll)
     assert choose("reference", *of) == ("reference", unroll)
     assert choose("auto", GRU(), LayerNorm(), cuda, torch.float32) == ("reference", unroll)
 
 
-@pytest.mark.parametrize("verdict", [Verdict(None, 0.9), Verdict("y is off", None)], ids=["slower", "wrong"])
-def test_auto_takes_the_reference_if_kernels_are_slower_or_wrong(cuda: torch.device, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    "verdict", [KernelVerdict(None, 0.9), KernelVerdict("y is off", None)], ids=["slower", "wrong"]
+)
+def test_auto_takes_the_reference_if_kernels_are_slower_or_wrong(cuda: torch.device, verdict: KernelVerdict) -> None:
     pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
     from normcore.kernels.gpu.unroll import unroll as fused_unroll
 

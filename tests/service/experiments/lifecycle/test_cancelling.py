@@ -28,7 +28,7 @@ def test_a_run_that_somebody_cancelled_is_not_queued_again(db: Database, way: st
 
 @pytest.mark.parametrize("way", WAYS_BACK)
 def test_a_cancel_during_a_return_to_the_queue_is_never_lost(db: Database, way: str) -> None:
-    """Both verbs run at once, many times. Whichever comes first, the run ends as cancelled and is not claimed again."""
+    """Return a run and cancel it at once, many times. It always ends as cancelled and is not claimed again."""
     for _ in range(15):
         experiment = submitted(db)
         lease = claimed(db, lease_seconds=-1).lease
