@@ -135,5 +135,16 @@ def error_in(figure: dict[str, Any]) -> float:
 
 def test_commands_of_its_readme_run(with_example: str, tmp_path: Path) -> None:
     documents = ROOT / "tests/guide/test_documents.py"
-    said = run(with_example, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(documents), "-k", TAG)
+    said = run(
+        with_example,
+        tmp_path,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(documents),
+        "-k",
+        f"every_block and {TAG}",
+    )
     assert said.splitlines()[-1].startswith("1 passed")
