@@ -1,7 +1,8 @@
 """Every command of ours in a document exists with its options, also where no test runs it.
 
 The command line itself parses ``normbench …``, and the parsers of our programs parse ``python -m …``. ``make …`` has
-its target. Variables and extras that a document names are declared.
+its target. The HTTP API has the calls that a document names, by ``curl`` or as ``GET /v1/…``. Variables and extras that
+a document names are declared.
 """
 
 import re
@@ -9,7 +10,8 @@ import shlex
 import sys
 import tomllib
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -17,15 +19,24 @@ from typing import Any, NoReturn
 import pytest
 import typer
 
+from guide.reference.http import openapi
 from normbench.cli import app
 from normcore.variables import KNOWN, PREFIX
 from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, blocks_of, commands, name_of
 
-OURS = ("normbench", "make", "python", "python3", "pytest")
+OURS = ("normbench", "make", "python", "python3", "pytest", "curl")
 BEFORE = re.compile(r"do|then|\w+=.*")
 """Words before a command: keywords of the shell, and variables with their values."""
 QUOTED = re.compile(rf"`((?:\w+=\S+ )*(?:\.venv/bin/)?(?:{'|'.join(OURS)}) [^`]+)`")
 CLI = typer.main.get_command(app)
+CALL = re.compile(r"`(?:([A-Z]+) )?(/v1/[^`\s]*)`")
+"""Call of the HTTP API in a sentence: its method, if it is named, and its address."""
+SERVICE = re.compile(r"(?:(?:http://)?[\w.-]+:8000|\$\{?NORMBENCH_URL\}?)(?=/|$)")
+"""Address of a service."""
+FAILING = re.compile(r"--fail(-with-body)?|-[a-zA-Z]*f[a-zA-Z]*")
+"""Option with which curl exits 22 if the service refuses the call."""
+SENDING = re.compile(r"-d.*|--data(-.*)?|--json")
+"""Option with which curl sends a body, so that the call is a POST."""
 VARIABLE = re.compile(rf"\b{PREFIX}(\w+)")
 RENAMED = {"RING_AGAIN_SECONDS"}  # the changelog has the old name
 EXTRAS = re.compile(r"(?:normbench|(?<=[\s'])\.)\[([\w,-]+)\]")
@@ -54,7 +65,20 @@ MISTAKES = {
     "python -m benchmarks --only submiting": "invalid choice: 'submiting'",
     "python -m benchmarks.kernels.curves --seeds many": "invalid int value: 'many'",
     "python -m benchmarks.kernels.before": "required: commit",
+    "curl -s http://127.0.0.1:8000/v1/queue": "write curl -sf",
+    'curl -sN --max-time 3 "$NORMBENCH_URL/v1/runs/run_…/events"': "write curl -sf",
+    "curl -sf http://127.0.0.1:8000/healthy": "no call GET /healthy",
+    'curl -sf "$NORMBENCH_URL/v1/queue" -d \'{"a": 1}\'': "no call POST /v1/queue",
+    "curl -sf -X DELETE 'http://host:8000/v1/experiments/exp_…'": "no call DELETE /v1/experiments/exp_…",
+    "curl -sf 'http://127.0.0.1:8000/v1/leaderboards/permuted_digits?profil=smoke'": "no parameter profil",
     "python -m benchmarks.background_job go": "invalid choice: 'go'",
+}
+MISTAKES_IN_CALLS = {
+    "`GET /v1/queues`": "no call GET /v1/queues",
+    "`POST /v1/queue`": "no call POST /v1/queue",
+    "`/v1/experiments/{id}/replays`": "no call /v1/experiments/{id}/replays",
+    "`DELETE /v1/experiments/{id}`": "no call DELETE /v1/experiments/{id}",
+    "`POST /v1/experiments?dryrun=true`": "no parameter dryrun of POST /v1/experiments",
 }
 MISTAKES_IN_NAMES = {
     "`pip install normbench[sever]`": "no extra sever",
@@ -97,6 +121,8 @@ def check(command: str, *, complete: bool) -> None:
                     check_tests(shlex.split(word.partition("=")[2]))
         elif program == "pytest":
             check_tests(words)
+        elif program == "curl":
+            check_curl(words)
         elif "-m" in words:
             check_module(*words[words.index("-m") + 1 :], complete=complete)
 
@@ -147,6 +173,44 @@ def check_module(name: str, *words: str, complete: bool) -> None:
                 main(words)
 
 
+def check_curl(words: list[str]) -> None:
+    """Check that curl fails if our service refuses the call, and that the service has the call."""
+    method = "POST" if any(SENDING.fullmatch(word) for word in words) else "GET"
+    for option in {"-X", "--request"} & {*words}:
+        method = words[words.index(option) + 1]
+    for address in filter(SERVICE.match, words):
+        assert any(FAILING.fullmatch(word) for word in words), "write curl -sf, as curl -s exits 0 on a refusal"
+        check_call(method, SERVICE.sub("", address))
+
+
+@cache
+def calls() -> Mapping[str, Mapping[str, Any]]:
+    """Calls of the HTTP API: descriptions by path and method."""
+    paths: Mapping[str, Mapping[str, Any]] = openapi()["paths"]
+    return paths
+
+
+def check_call(method: str, address: str) -> None:
+    """Check that the HTTP API has a call, and the parameters after ``?``. Without a ``method``, any method will do."""
+    path, _, query = address.partition("?")
+    name = f"{method} {path}".strip()
+    found = [
+        call
+        for known, methods in calls().items()
+        for by, call in methods.items()
+        if fits(path, known) and method.lower() in ("", by)
+    ]
+    assert found, f"no call {name}"
+    parameters = {parameter["name"] for call in found for parameter in call.get("parameters", ())}
+    for parameter in re.findall(r"(\w+)=", query):
+        assert parameter in parameters, f"no parameter {parameter} of {name}"
+
+
+def fits(path: str, known: str) -> bool:
+    """Compare a path with a path of the HTTP API. A part in braces stands for anything."""
+    return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path) is not None
+
+
 class ParserDone(Exception):
     """Exception that ends a program of ours as soon as its arguments are parsed."""
 
@@ -178,6 +242,19 @@ def test_every_command_of_a_document_exists(document: Path) -> None:
             check(command, complete=True)
     for command in in_sentences(document.read_text(encoding="utf-8")):
         check(command, complete=False)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_call_in_a_sentence_exists(document: Path) -> None:
+    for method, address in CALL.findall(document.read_text(encoding="utf-8")):
+        check_call(method, address)
+
+
+@pytest.mark.parametrize(("text", "told"), MISTAKES_IN_CALLS.items())
+def test_mistake_in_a_call_is_reported(text: str, told: str) -> None:
+    [call] = CALL.findall(text)
+    with pytest.raises(AssertionError, match=re.escape(told)):
+        check_call(*call)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
