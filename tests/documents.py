@@ -19,6 +19,9 @@ DOCUMENTS = (
 RECIPES = ("method", "cell", "model", "task", "analysis")
 """Pages below docs/extend whose files are put into a copy of the tree."""
 FENCE = re.compile(r"^```[^\n]*\n.*?^```$", re.DOTALL | re.MULTILINE)
+LANGUAGES = ("sh", "python", "text", "yaml", "json", "toml")
+ANY_FENCE = re.compile(r"^[ \t>*+-]*(?:\d+[.)][ \t]*)?(?:```|~~~).*", re.MULTILINE)
+"""Line that opens or ends a block in any form of Markdown, also in a list or a quotation."""
 BLOCK = re.compile(r'```(\w+)(?: title="([^"]+)")?\n(.*)```', re.DOTALL)
 
 
@@ -40,11 +43,21 @@ def blocks(document: Path) -> Iterator[Block]:
 
 
 def blocks_of(text: str) -> Iterator[Block]:
-    """Blocks of a Markdown text. Each must name its language."""
+    """Blocks of a Markdown text. Each must name its language, and have its fences at the starts of lines."""
+    check_fences(FENCE.sub("", text))
     for fence in FENCE.findall(text):
         found = BLOCK.fullmatch(fence)
         assert found, f"write the language behind ```, such as sh or text: {fence[:80]}"
-        yield Block(*(part or "" for part in found.groups()))
+        block = Block(*(part or "" for part in found.groups()))
+        assert block.language in LANGUAGES, f"no language {block.language}; choose from {', '.join(LANGUAGES)}"
+        check_fences(block.text)
+        yield block
+
+
+def check_fences(text: str) -> None:
+    """Check that a text inside or outside of blocks has no fence. Such a fence is indented, or lacks its other half."""
+    other = ANY_FENCE.search(text)
+    assert not other, f"write ``` at the start of its line, before and after the block: {other and other[0]}"
 
 
 def commands(text: str) -> Iterator[str]:

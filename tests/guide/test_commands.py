@@ -22,7 +22,7 @@ import typer
 from guide.reference.http import openapi
 from normbench.cli import app
 from normcore.variables import KNOWN, PREFIX
-from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, blocks_of, commands, name_of
+from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, commands, name_of
 
 OURS = ("normbench", "make", "python", "python3", "pytest", "curl")
 BEFORE = re.compile(r"do|then|\w+=.*")
@@ -283,8 +283,3 @@ def test_command_in_a_sentence_may_lack_arguments() -> None:
 @pytest.mark.parametrize("command", ["A=1 B=2 python -m benchmarks", ".venv/bin/pytest -x", "python3 -m venv .venv"])
 def test_command_is_found_in_a_sentence(command: str) -> None:
     assert in_sentences(f"Type `{command}`, not `make`.") == [command]
-
-
-def test_block_without_a_language_is_reported() -> None:
-    with pytest.raises(AssertionError, match="write the language behind"):
-        list(blocks_of("```sh\nls\n```\n\n```\nnormbench submit\n```\n"))

@@ -2,7 +2,8 @@
 
 Each document is run from top to bottom in an empty folder, as by a reader. The service ends each run at once, and has
 the runs of the documents before. A block with a title is a file. ``exp_…`` stands for the newest experiment, and other
-ids likewise. An output on a page has no label that its command does not print. JSON, TOML and YAML can be read.
+ids likewise. An output on a page has no label that its command does not print. JSON, TOML and YAML can be read, and
+specs, sweeps and claims are valid.
 """
 
 import json
@@ -27,14 +28,21 @@ from normbench.cli import app
 from normbench.display.report_card import TABLE_1
 from normcore.events import Analysed, Finding
 from normcore.spec import TASKS
+from normcore.spec.errors import InvalidSpec
+from normcore.spec.files import load_yaml
 from normcore.spec.methods import METHODS
+from normcore.spec.resolve import resolve
 from service import results
 from service.artifacts import MODEL, Artifacts
 from service.db import Database
+from service.errors import Invalid
 from service.experiments.lifecycle import ClaimedRun
+from service.leaderboards.submitted_results import reading
 from service.processes.migrate import migrate
 from service.settings import Settings
-from tests.documents import DOCUMENTS, PAGES, ROOT, Block, blocks, commands, name_of
+from service.sweeps import expansion
+from service.sweeps import spec as sweeps
+from tests.documents import DOCUMENTS, PAGES, ROOT, Block, blocks, blocks_of, commands, name_of
 from tests.service.live import live_api
 from tests.service.sample_runs import begun, finished, measured, recorded, worker
 
@@ -94,17 +102,33 @@ OF_OTHER_CODE = {
 }
 """Documents on code that a reader adds, with the name of the code. They run in the tests that add the code:
 tests/test_recipes.py and those of tests/examples."""
-TO_RUN = [
-    document
-    for document in DOCUMENTS
-    if name_of(document) not in NOT_RUN_PAGES and OF_OTHER_CODE.get(name_of(document), "none") in {*METHODS, *TASKS}
-]
+WITH_SPECS = [document for document in DOCUMENTS if OF_OTHER_CODE.get(name_of(document), "none") in {*METHODS, *TASKS}]
+"""Documents whose specs this installation can read."""
+TO_RUN = [document for document in WITH_SPECS if name_of(document) not in NOT_RUN_PAGES]
 FINDINGS = [
     Finding(name, 1.0, "a number", "invariant")
     for name in (*TABLE_1, "ratio", "ratio.low", "ratio.high", "smallest_batch")
 ]
 """Findings of every analysis: the names that a report card reads."""
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
+MISTAKES_IN_SPECS = {
+    "task: {name: permuted_digits}\nseed: [0]": "unknown field",
+    "tsk: {name: permuted_digits}": "task",
+    "spec:\n  task: {name: permuted_digits}\ngird: {norm.method: [none]}": "unknown field",
+    "spec:\n  task: {name: permuted_digits}\ngrid: {norm.method: [nome]}": "write the names as they are known",
+    "task: {name: permuted_digits}\nvalues: [{seed: 0, value: 1, val: 1}]\nprovenance: {source: a}": "unknown field",
+}
+MISTAKES_IN_BLOCKS = {
+    "```sh\nls\n```\n\n```\nnormbench submit\n```\n": "write the language behind",
+    "```bash\nls\n```\n": "no language bash",
+    "- Type this:\n\n  ```sh\n  ls\n  ```\n": "write ``` at the start of its line",
+    "- ```sh\n  ls\n  ```\n": "write ``` at the start of its line",
+    "1. ```sh\n   ls\n   ```\n": "write ``` at the start of its line",
+    "> ```sh\n> ls\n> ```\n": "write ``` at the start of its line",
+    "~~~sh\nls\n~~~\n": "write ``` at the start of its line",
+    "```sh\nls\n\n```sh\nls\n```\n": "write ``` at the start of its line",
+    "```sh\nls\n": "write ``` at the start of its line",
+}
 COMMENT = re.compile(r" +# .*")
 OURS_ALONE = re.compile(r"normbench [^|<>&;$*\n]*(#.*)?$")
 OWN_PROCESS = {"replay"}
@@ -239,6 +263,36 @@ def test_data_in_a_document_can_be_read(document: Path) -> None:
 def test_mistake_in_data_is_reported(language: str, text: str) -> None:
     with pytest.raises((ValueError, yaml.YAMLError)):
         READERS[language](text)
+
+
+@pytest.mark.parametrize("document", WITH_SPECS, ids=name_of)
+def test_every_spec_in_a_document_is_valid(document: Path) -> None:
+    for block in blocks(document):
+        if block.language == "yaml":
+            check_spec(block.text)
+
+
+def check_spec(text: str) -> None:
+    """Check a spec, sweep or claim as the service does."""
+    written = load_yaml(text)
+    if "spec" in written or "specs" in written:
+        expansion.cells(sweeps.read(written), None)
+    elif "values" in written:
+        reading.read(written)
+    else:
+        resolve(written)
+
+
+@pytest.mark.parametrize(("text", "told"), MISTAKES_IN_SPECS.items())
+def test_mistake_in_a_spec_is_reported(text: str, told: str) -> None:
+    with pytest.raises((Invalid, InvalidSpec), match=told):
+        check_spec(text)
+
+
+@pytest.mark.parametrize(("text", "told"), MISTAKES_IN_BLOCKS.items())
+def test_mistake_in_a_block_is_reported(text: str, told: str) -> None:
+    with pytest.raises(AssertionError, match=told):
+        list(blocks_of(text))
 
 
 def test_a_clone_is_installed_so_that_edits_of_it_count() -> None:
