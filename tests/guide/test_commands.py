@@ -1,8 +1,8 @@
 """Every command of ours in a document exists with its options, also where no test runs it.
 
 The command line itself parses ``normbench …``, and the parsers of our programs parse ``python -m …``. ``make …`` has
-its target. The HTTP API has the calls that a document names, by ``curl`` or as ``GET /v1/…``. Variables and extras that
-a document names are declared.
+its target. An option in a sentence is an option of one of them. The HTTP API has the calls that a document names, by
+``curl`` or as ``GET /v1/…``. Variables and extras that a document names are declared.
 """
 
 import re
@@ -37,6 +37,13 @@ FAILING = re.compile(r"--fail(-with-body)?|-[a-zA-Z]*f[a-zA-Z]*")
 """Option with which curl exits 22 if the service refuses the call."""
 SENDING = re.compile(r"-d.*|--data(-.*)?|--json")
 """Option with which curl sends a body, so that the call is a POST."""
+OPTIONS = re.compile(r"`(--[^`]+)`")
+"""Options in a sentence, without their command."""
+OPTION = re.compile(r"(?<![\w-])--[\w-]+")
+PARSED = re.compile(r'add_argument\(\s*((?:"-[\w-]+",?\s*)+)')
+"""Options that a program of ours adds to its parser."""
+PROGRAMS = ("benchmarks", "examples", "normcore", "workers")
+"""Folders with programs of ours."""
 VARIABLE = re.compile(rf"\b{PREFIX}(\w+)")
 RENAMED = {"RING_AGAIN_SECONDS"}  # the changelog has the old name
 EXTRAS = re.compile(r"(?:normbench|(?<=[\s'])\.)\[([\w,-]+)\]")
@@ -79,6 +86,12 @@ MISTAKES_IN_CALLS = {
     "`/v1/experiments/{id}/replays`": "no call /v1/experiments/{id}/replays",
     "`DELETE /v1/experiments/{id}`": "no call DELETE /v1/experiments/{id}",
     "`POST /v1/experiments?dryrun=true`": "no parameter dryrun of POST /v1/experiments",
+}
+MISTAKES_IN_OPTIONS = {
+    "`--wiat`": "--wiat",
+    "`--crop 10`": "--crop",
+    "`--kind frozen --time 5`": "--time",
+    "`--no-wait=1`": "--no-wait",
 }
 MISTAKES_IN_NAMES = {
     "`pip install normbench[sever]`": "no extra sever",
@@ -227,6 +240,28 @@ def report(fault: str, complete: bool) -> NoReturn:
     raise ValueError(fault) if complete or "arguments are required" not in fault else ParserDone
 
 
+@cache
+def options() -> frozenset[str]:
+    """Options of the command line and of all programs of ours."""
+    files = [file for folder in PROGRAMS for file in (ROOT / folder).rglob("*.py")]
+    added = [words for file in files for words in PARSED.findall(file.read_text(encoding="utf-8"))]
+    return frozenset([*options_of(CLI), *OPTION.findall(" ".join(added))])
+
+
+def options_of(command: Any) -> Iterator[str]:
+    """Options of a command of normbench and of the commands below it."""
+    for parameter in command.get_params(typer.Context(command)):
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    for below in getattr(command, "commands", {}).values():
+        yield from options_of(below)
+
+
+def check_options(text: str) -> None:
+    """Check that options in a sentence are options of ours."""
+    for option in (option for found in OPTIONS.findall(text) for option in OPTION.findall(found)):
+        assert option in options(), f"no command of ours has {option}"
+
+
 def check_names(text: str) -> None:
     """Check that variables and extras in a document are declared."""
     for name in VARIABLE.findall(text):
@@ -255,6 +290,17 @@ def test_mistake_in_a_call_is_reported(text: str, told: str) -> None:
     [call] = CALL.findall(text)
     with pytest.raises(AssertionError, match=re.escape(told)):
         check_call(*call)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_option_in_a_sentence_exists(document: Path) -> None:
+    check_options(document.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("text", "told"), MISTAKES_IN_OPTIONS.items())
+def test_mistake_in_an_option_is_reported(text: str, told: str) -> None:
+    with pytest.raises(AssertionError, match=f"has {told}\n"):
+        check_options(text)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
