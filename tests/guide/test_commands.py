@@ -25,9 +25,17 @@ from normcore.variables import KNOWN, PREFIX
 from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, commands, name_of
 
 OURS = ("normbench", "make", "python", "python3", "pytest", "curl")
-BEFORE = re.compile(r"do|then|\w+=.*")
+BEFORE = re.compile(r"if|then|elif|else|while|until|do|!|\{|time|exec|\w+=.*")
 """Words before a command: keywords of the shell, and variables with their values."""
-QUOTED = re.compile(rf"`((?:\w+=\S+ )*(?:\.venv/bin/)?(?:{'|'.join(OURS)}) [^`]+)`")
+VENV = re.compile(r"(?:\./)?\.venv/bin/")
+"""Folder of programs in the environment of a clone."""
+INLINE = re.compile(r"`([^`]+)`")
+PUNCTUATION = ";|&<>()"
+"""Characters of a shell that end a word."""
+REDIRECTION = re.compile(r"[<>&|]*[<>][<>&|]*")
+"""Redirection of a shell. The next word is its target."""
+INSIDE = re.compile(r"\$\(([^()]*)\)")
+"""Command whose output is an argument of another command."""
 CLI = typer.main.get_command(app)
 CALL = re.compile(r"`(?:([A-Z]+) )?(/v1/[^`\s]*)`")
 """Call of the HTTP API in a sentence: its method, if it is named, and its address."""
@@ -57,6 +65,19 @@ MISTAKES = {
     "for s in a b; do normbench status a b c; done": "unexpected extra argument",
     "normbench report-card": "Missing parameter: method",
     "normbench export board permuted_digits --profil smoke > board.csv": "--profil",
+    "normbench export board permuted_digits > board.csv --profil smoke": "--profil",
+    "normbench status 2>&1 --stat queued | cat": "--stat",
+    "normbench submit - --wiat < spec.yaml": "--wiat",
+    "if normbench keys; then echo yes; fi": "no command of normbench: keys",
+    "until ! normbench keys; do sleep 1; done": "no command of normbench: keys",
+    "while true; do time normbench keys; done": "no command of normbench: keys",
+    "(cd /tmp && exec normbench keys)": "no command of normbench: keys",
+    "(normbench keys) > keys": "no command of normbench: keys",
+    "{ normbench keys; }": "no command of normbench: keys",
+    "id=$(normbench keys)": "no command of normbench: keys",
+    'echo "of $(normbench keys | head -1)"': "no command of normbench: keys",
+    "diff <(normbench keys) old": "no command of normbench: keys",
+    "./.venv/bin/normbench keys": "no command of normbench: keys",
     "normbench up --workers many": "valid integer",
     "normbench submit examples/nowhere/*.yaml": "no file examples/nowhere",
     "pytest tests/nothing.py -k layer_norm": "no file tests/nothing.py",
@@ -102,22 +123,44 @@ MISTAKES_IN_NAMES = {
 
 def split(command: str) -> Iterator[list[str]]:
     """Split a line of a shell into commands, and yield the words of ours, without redirections."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=";|&>")
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=PUNCTUATION)
     lexer.whitespace_split = True
     words: list[str] = []
+    is_target = False
     for word in [*lexer, ";"]:
-        if set(word) <= set(";|&"):
-            program = words[0].removeprefix(".venv/bin/") if words else ""
-            if program in OURS:
-                yield [program, *words[1 : words.index(">") if ">" in words else None]]
+        for inside in INSIDE.findall(word):
+            yield from split(inside)
+        if is_target:
+            is_target = False
+        elif REDIRECTION.fullmatch(word):
+            is_target = True
+            if words and words[-1] in ("1", "2"):  # as in 2>
+                words.pop()
+        elif word and set(word) <= set(PUNCTUATION):
+            yield from ours(words)
             words = []
         elif words or not BEFORE.fullmatch(word):
             words.append(word)
 
 
+def ours(words: list[str]) -> Iterator[list[str]]:
+    """Yield the words of a command if the program is ours. The folder of the program is left out."""
+    program = VENV.sub("", words[0]) if words else ""
+    if program in OURS:
+        yield [program, *words[1:]]
+
+
 def in_sentences(text: str) -> list[str]:
-    """Commands of ours in the sentences of a document."""
-    return QUOTED.findall(FENCE.sub("", text))
+    """Commands of ours with arguments in the sentences of a document."""
+    return [code for code in INLINE.findall(FENCE.sub("", text)) if has_command(code)]
+
+
+def has_command(code: str) -> bool:
+    """Say whether a code has a command of ours with arguments."""
+    try:
+        return any(len(words) > 1 for words in split(code))
+    except ValueError:  # no closing quotation
+        return code.startswith(tuple(f"{name} " for name in OURS))
 
 
 def check(command: str, *, complete: bool) -> None:
@@ -326,6 +369,18 @@ def test_command_in_a_sentence_may_lack_arguments() -> None:
         check("normbench report-card --no-mesure", complete=False)
 
 
-@pytest.mark.parametrize("command", ["A=1 B=2 python -m benchmarks", ".venv/bin/pytest -x", "python3 -m venv .venv"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "A=1 B=2 python -m benchmarks",
+        ".venv/bin/pytest -x",
+        "./.venv/bin/pytest -x",
+        "python3 -m venv .venv",
+        "! normbench status",
+        "cat spec.yaml | normbench submit -",
+        "id=$(normbench status)",
+        "normbench submit 'spec.yaml",
+    ],
+)
 def test_command_is_found_in_a_sentence(command: str) -> None:
     assert in_sentences(f"Type `{command}`, not `make`.") == [command]
