@@ -16,7 +16,7 @@ from tests.slow import LONGEST, MODULES
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text()
 LINK = re.compile(r"""(?:\]\(|\b(?:src|href)=["']?)([^)"'\s>]+)""")
-REFERENCE = re.compile(r"\[([^\[\]]+)\]\[([^\[\]]*)\]")
+REFERENCE = re.compile(r"\[([^\[\]]*)\]\[([^\[\]]*)\]")
 """Link by a name that is defined elsewhere in the text."""
 DEFINITION = re.compile(r"^ {0,3}\[([^\[\]^][^\[\]]*)\]: *(\S+)", re.MULTILINE)
 GENERATED = "docs/reference"  # by make guide
@@ -121,7 +121,7 @@ def test_broken_link_is_found() -> None:
         " [e](README.md#three-commands) [f](NOTHING.md) [g](https://example.org/nothing) [h](examples)"
         ' <img src="docs/pictures/nothing.png" alt="h">'
         " <a href='docs/nothing.md'>i</a> <a href=README.md>j</a> `<a href='k'> a[0][1]`"
-        " [l][defined] [Defined][] [m][undefined] [n][]\n\n[defined]: README.md\n[o]: docs/none.md\n"
+        " [l][defined] [Defined][] [m][undefined] [n][] [`p`][q]\n\n[defined]: README.md\n[o]: docs/none.md\n"
     )
     assert list(broken_links(ROOT, text)) == [
         "#b",
@@ -132,6 +132,7 @@ def test_broken_link_is_found() -> None:
         "docs/none.md",
         "[m][undefined]",
         "[n][]",
+        "[][q]",
     ]
 
 
