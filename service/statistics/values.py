@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from scipy.special import betaincinv, stdtrit
 
 from normcore.spec.metric import Direction, Metric
-from service.statistics.spread import LEVEL, cut_number, cut_numbers, gain, has_spread
+from service.statistics.spread import LARGEST, LEVEL, cut_number, cut_numbers, gain, has_spread
 
 NOMINAL = 0.97
 """Nominal level of intervals by Student's t, so that few and skewed values cover the true mean in 95% of cases, too."""
@@ -162,8 +162,11 @@ def interval(values: Sequence[float], level: float, limits: Limits = UNLIMITED) 
 
 
 def of_exp(logs: Interval | None) -> Interval | None:
-    """Convert an interval of logarithms to an interval of the numbers."""
-    return None if logs is None else (math.exp(logs[0]), math.exp(logs[1]))
+    """Convert an interval of logarithms to an interval of the numbers. Numbers above ``LARGEST`` become ``LARGEST``."""
+    if logs is None:
+        return None
+    low, high = (math.exp(min(log, math.log(LARGEST))) for log in logs)
+    return low, high
 
 
 def _iqm(values: Sequence[float], n_diverged: int, direction: Direction) -> float | None:

@@ -139,6 +139,7 @@ def test_curves_are_finite(values: dict[int, list[float]], limits: Limits) -> No
 
 @given(CURVES, CURVES, NUMBERS, DIRECTIONS, st.booleans())
 @example({0: [-MOST, MOST, MOST]}, {0: [-MOST, MOST, MOST]}, MOST, "maximize", True)
+@example({0: [1.0, 0.0, 0.0], 1: [1.0, -MOST, 0.0]}, {k: [1.0, 0.0, 0.0] for k in (0, 1)}, 0.0, "minimize", False)
 def test_times_of_curves_are_finite(
     theirs: dict[int, list[float]],
     ours: dict[int, list[float]],
