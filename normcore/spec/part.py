@@ -79,7 +79,7 @@ def refuse_duplicates(items: Sequence[Any], noun: str) -> None:
     """Raise PydanticCustomError if an item stands twice in a list. ``noun`` is the word for an item."""
     twice = [item for item, count in Counter(items).items() if count > 1]
     if twice:
-        shown = str(twice[0]) if isinstance(twice[0], int | str) else f"an equal {noun}"
+        shown = str(twice[0]) if isinstance(twice[0], int | float | str) else f"an equal {noun}"
         raise PydanticCustomError(
             "duplicate",
             "{shown} stands more than once; give every {noun} once",

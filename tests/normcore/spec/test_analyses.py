@@ -79,7 +79,11 @@ def test_invalid_stored_spec_is_refused(stored: dict[str, Any]) -> None:
         ({"task": {"name": "invariances"}, "model": {"cell": "lstm"}}, "model", "takes no model; remove it"),
         ({"task": {"name": "fisher_geometry"}, "norm": {"method": "none"}}, "norm", "takes no norm; remove it"),
         ({"task": {"name": "invariances", "run": "run_0"}, "norm": {"method": "none"}}, "task.run", "field; remove it"),
-        ({"task": {"name": "gradient_flow", "gains": [0.1, 0.1]}}, "task.gains", "give every gain once"),
+        (
+            {"task": {"name": "gradient_flow", "gains": [0.1, 0.1]}},
+            "task.gains",
+            "0.1 stands more than once; give every gain once",
+        ),
         ({"task": {"name": "hidden_dynamics", "weight_scales": [2, 2]}}, "task.weight_scales", "give every scale once"),
         (
             {"task": {"name": "length_generalization", "run": RUN, "lengths": [9, 9]}},

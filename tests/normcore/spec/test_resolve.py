@@ -119,7 +119,7 @@ WRONG: list[tuple[Any, tuple[str | int, ...], str]] = [
     ({**DIGITS, "training": {"optimizer": {"lr": float("nan")}}}, ("training", "optimizer", "lr"), "finite"),
     ({**DIGITS, "training": {"optimizer": {"name": "adm"}}}, ("training", "optimizer", "name"), "did you mean 'adam'?"),
     ({**DIGITS, "training": {"kernel": "triton"}}, ("training", "kernel"), "'auto', 'reference' or 'fused'"),
-    ({**DIGITS, "seeds": [1, 1]}, ("seeds",), "every seed once"),
+    ({**DIGITS, "seeds": [2, 1, 1]}, ("seeds",), "1 stands more than once; give every seed once"),
     ({**DIGITS, "seeds": [-1]}, ("seeds", 0), "greater than or equal to 0"),
     ({**DIGITS, "labels": {"[key]": "c"}}, ("labels", "[key]"), "1 to 64 characters out of A-Z"),
     ({**DIGITS, "labels": {"a b": "c"}}, ("labels", "a b"), "1 to 64 characters out of A-Z"),
