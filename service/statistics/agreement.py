@@ -18,7 +18,7 @@ ClaimVerdict = Literal["claimed", "confirmed", "disputed"]
 
 
 class Agreement(NamedTuple):
-    """ClaimVerdict on a claim.
+    """Verdict on a claim.
 
     Attributes:
         fresh: measured seeds that the claim does not have. A run that repeats a seed repeats the seed's luck.

@@ -36,6 +36,14 @@ def run(pythonpath: str, folder: Path, *command: str) -> str:
     return done.stdout
 
 
+def run_blocks(pythonpath: str, folder: Path, example: str) -> str:
+    """Run the blocks of an example's page as pytest does; return pytest's last line."""
+    options = ("-q", "-p", "no:cacheprovider", "-k", f"every_block and {example}")
+    return run(pythonpath, folder, "-m", "pytest", *options, str(ROOT / "tests/guide/test_documents.py")).splitlines()[
+        -1
+    ]
+
+
 def environment(pythonpath: str, folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": pythonpath, "PATH": "", "HOME": str(folder), "OMP_NUM_THREADS": "1"}
 

@@ -10,7 +10,7 @@ import pytest
 
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
-from tests.examples.installation import ROOT, events, install, run, trainer
+from tests.examples.installation import ROOT, events, install, run, run_blocks, trainer
 from tests.processes import service
 from tests.warm_python import WarmPython
 
@@ -134,17 +134,4 @@ def error_in(figure: dict[str, Any]) -> float:
 
 
 def test_commands_of_its_readme_run(with_example: str, tmp_path: Path) -> None:
-    documents = ROOT / "tests/guide/test_documents.py"
-    said = run(
-        with_example,
-        tmp_path,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        str(documents),
-        "-k",
-        f"every_block and {TAG}",
-    )
-    assert said.splitlines()[-1].startswith("1 passed")
+    assert run_blocks(with_example, tmp_path, TAG).startswith("1 passed")

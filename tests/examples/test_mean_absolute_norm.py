@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from normbench.cli import app
 from normcore.spec.cells import CELLS
-from tests.examples.installation import ROOT, events, install, run, trainer
+from tests.examples.installation import ROOT, events, install, run, run_blocks, trainer
 from tests.processes import service
 from tests.warm_python import WarmPython
 
@@ -116,20 +116,7 @@ def test_service_lists_trains_ranks_and_reports_on_the_method(with_example: str,
 
 
 def test_commands_of_its_readme_run(with_example: str, tmp_path: Path) -> None:
-    documents = ROOT / "tests/guide/test_documents.py"
-    said = run(
-        with_example,
-        tmp_path,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        str(documents),
-        "-k",
-        f"every_block and {TAG}",
-    )
-    assert said.splitlines()[-1].startswith("1 passed")
+    assert run_blocks(with_example, tmp_path, TAG).startswith("1 passed")
 
 
 def test_method_keeps_the_contract(with_example: str, tmp_path: Path) -> None:

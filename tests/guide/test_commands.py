@@ -1,17 +1,14 @@
 """Every command of ours in a document exists with its options, also where no test runs it.
 
 The command line itself parses ``normbench …``, and the parsers of our programs parse ``python -m …``. ``make …`` has
-its target. An option in a sentence is an option of one of them. The HTTP API has the calls that a document names, by
-``curl`` or as ``GET /v1/…``. Variables and extras that a document names are declared.
+its target, and ``curl`` a call of the HTTP API.
 """
 
 import re
 import shlex
 import sys
-import tomllib
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,10 +16,9 @@ from typing import Any, NoReturn
 import pytest
 import typer
 
-from guide.reference.http import openapi
 from normbench.cli import app
-from normcore.variables import KNOWN, PREFIX
 from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, commands, name_of
+from tests.guide.http_calls import check_call
 
 OURS = ("normbench", "make", "python", "python3", "pytest", "curl")
 BEFORE = re.compile(r"if|then|elif|else|while|until|do|!|\{|time|exec|\w+=.*")
@@ -37,25 +33,12 @@ REDIRECTION = re.compile(r"[<>&|]*[<>][<>&|]*")
 INSIDE = re.compile(r"\$\(([^()]*)\)")
 """Command whose output is an argument of another command."""
 CLI = typer.main.get_command(app)
-CALL = re.compile(r"`(?:([A-Z]+) )?(/v1/[^`\s]*)`")
-"""Call of the HTTP API in a sentence: its method, if it is named, and its address."""
 SERVICE = re.compile(r"(?:(?:http://)?[\w.-]+:8000|\$\{?NORMBENCH_URL\}?)(?=/|$)")
 """Address of a service."""
 FAILING = re.compile(r"--fail(-with-body)?|-[a-zA-Z]*f[a-zA-Z]*")
 """Option with which curl exits 22 if the service refuses the call."""
 SENDING = re.compile(r"-d.*|--data(-.*)?|--json")
 """Option with which curl sends a body, so that the call is a POST."""
-OPTIONS = re.compile(r"`(--[^`]+)`")
-"""Options in a sentence, without their command."""
-OPTION = re.compile(r"(?<![\w-])--[\w-]+")
-PARSED = re.compile(r'add_argument\(\s*((?:"-[\w-]+",?\s*)+)')
-"""Options that a program of ours adds to its parser."""
-PROGRAMS = ("benchmarks", "examples", "normcore", "workers")
-"""Folders with programs of ours."""
-VARIABLE = re.compile(rf"\b{PREFIX}(\w+)")
-RENAMED = {"RING_AGAIN_SECONDS"}  # the changelog has the old name
-EXTRAS = re.compile(r"(?:normbench|(?<=[\s'])\.)\[([\w,-]+)\]")
-DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 MISTAKES = {
     "normbench leaderbord permuted_digits": "no command of normbench: leaderbord",
@@ -100,24 +83,6 @@ MISTAKES = {
     "curl -sf -X DELETE 'http://host:8000/v1/experiments/exp_…'": "no call DELETE /v1/experiments/exp_…",
     "curl -sf 'http://127.0.0.1:8000/v1/leaderboards/permuted_digits?profil=smoke'": "no parameter profil",
     "python -m benchmarks.background_job go": "invalid choice: 'go'",
-}
-MISTAKES_IN_CALLS = {
-    "`GET /v1/queues`": "no call GET /v1/queues",
-    "`POST /v1/queue`": "no call POST /v1/queue",
-    "`/v1/experiments/{id}/replays`": "no call /v1/experiments/{id}/replays",
-    "`DELETE /v1/experiments/{id}`": "no call DELETE /v1/experiments/{id}",
-    "`POST /v1/experiments?dryrun=true`": "no parameter dryrun of POST /v1/experiments",
-}
-MISTAKES_IN_OPTIONS = {
-    "`--wiat`": "--wiat",
-    "`--crop 10`": "--crop",
-    "`--kind frozen --time 5`": "--time",
-    "`--no-wait=1`": "--no-wait",
-}
-MISTAKES_IN_NAMES = {
-    "`pip install normbench[sever]`": "no extra sever",
-    "pip install -e '.[all,worker,gpus]'": "no extra gpus",
-    "Set `NORMBENCH_DATADIR` before.": "no variable NORMBENCH_DATADIR",
 }
 
 
@@ -239,34 +204,6 @@ def check_curl(words: list[str]) -> None:
         check_call(method, SERVICE.sub("", address))
 
 
-@cache
-def calls() -> Mapping[str, Mapping[str, Any]]:
-    """Calls of the HTTP API: descriptions by path and method."""
-    paths: Mapping[str, Mapping[str, Any]] = openapi()["paths"]
-    return paths
-
-
-def check_call(method: str, address: str) -> None:
-    """Check that the HTTP API has a call, and the parameters after ``?``. Without a ``method``, any method will do."""
-    path, _, query = address.partition("?")
-    name = f"{method} {path}".strip()
-    found = [
-        call
-        for known, methods in calls().items()
-        for by, call in methods.items()
-        if fits(path, known) and method.lower() in ("", by)
-    ]
-    assert found, f"no call {name}"
-    parameters = {parameter["name"] for call in found for parameter in call.get("parameters", ())}
-    for parameter in re.findall(r"(\w+)=", query):
-        assert parameter in parameters, f"no parameter {parameter} of {name}"
-
-
-def fits(path: str, known: str) -> bool:
-    """Compare a path with a path of the HTTP API. A part in braces stands for anything."""
-    return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path) is not None
-
-
 class ParserDone(Exception):
     """Exception that ends a program of ours as soon as its arguments are parsed."""
 
@@ -283,36 +220,6 @@ def report(fault: str, complete: bool) -> NoReturn:
     raise ValueError(fault) if complete or "arguments are required" not in fault else ParserDone
 
 
-@cache
-def options() -> frozenset[str]:
-    """Options of the command line and of all programs of ours."""
-    files = [file for folder in PROGRAMS for file in (ROOT / folder).rglob("*.py")]
-    added = [words for file in files for words in PARSED.findall(file.read_text(encoding="utf-8"))]
-    return frozenset([*options_of(CLI), *OPTION.findall(" ".join(added))])
-
-
-def options_of(command: Any) -> Iterator[str]:
-    """Options of a command of normbench and of the commands below it."""
-    for parameter in command.get_params(typer.Context(command)):
-        yield from (*parameter.opts, *parameter.secondary_opts)
-    for below in getattr(command, "commands", {}).values():
-        yield from options_of(below)
-
-
-def check_options(text: str) -> None:
-    """Check that options in a sentence are options of ours."""
-    for option in (option for found in OPTIONS.findall(text) for option in OPTION.findall(found)):
-        assert option in options(), f"no command of ours has {option}"
-
-
-def check_names(text: str) -> None:
-    """Check that variables and extras in a document are declared."""
-    for name in VARIABLE.findall(text):
-        assert name in KNOWN | RENAMED, f"no variable {PREFIX}{name}"
-    for extra in ",".join(EXTRAS.findall(text)).split(","):
-        assert extra in {*DECLARED, ""}, f"no extra {extra}"
-
-
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_command_of_a_document_exists(document: Path) -> None:
     for block in blocks(document):
@@ -320,41 +227,6 @@ def test_every_command_of_a_document_exists(document: Path) -> None:
             check(command, complete=True)
     for command in in_sentences(document.read_text(encoding="utf-8")):
         check(command, complete=False)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_call_in_a_sentence_exists(document: Path) -> None:
-    for method, address in CALL.findall(document.read_text(encoding="utf-8")):
-        check_call(method, address)
-
-
-@pytest.mark.parametrize(("text", "told"), MISTAKES_IN_CALLS.items())
-def test_mistake_in_a_call_is_reported(text: str, told: str) -> None:
-    [call] = CALL.findall(text)
-    with pytest.raises(AssertionError, match=re.escape(told)):
-        check_call(*call)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_option_in_a_sentence_exists(document: Path) -> None:
-    check_options(document.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(("text", "told"), MISTAKES_IN_OPTIONS.items())
-def test_mistake_in_an_option_is_reported(text: str, told: str) -> None:
-    with pytest.raises(AssertionError, match=f"has {told}\n"):
-        check_options(text)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_variables_and_extras_in_a_document_are_declared(document: Path) -> None:
-    check_names(document.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(("text", "told"), MISTAKES_IN_NAMES.items())
-def test_mistake_in_a_name_is_reported(text: str, told: str) -> None:
-    with pytest.raises(AssertionError, match=told):
-        check_names(text)
 
 
 @pytest.mark.parametrize(("command", "told"), MISTAKES.items())

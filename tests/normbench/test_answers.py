@@ -125,9 +125,8 @@ def answer_of(request: Request) -> Schema:
     """Schema of the answer to a request. Of a list or a page, the schema of its rows."""
     path, _, query = request.path.partition("?")
     templates = [one for one in description()["paths"] if re.fullmatch(re.sub(r"{\w+}", "[^/]+", one), path)]
-    responses = description()["paths"][min(templates, key=lambda one: one.count("{"))][request.method.lower()][
-        "responses"
-    ]
+    template = min(templates, key=lambda one: one.count("{"))
+    responses = description()["paths"][template][request.method.lower()]["responses"]
     status = min((one for one in responses if one[0] == "2"), key="201 202 200".index)
     schema = responses[status]["content"]["application/json"]["schema"]
     if "dry_run" in query:  # a plan, or else the answer of a repeated submission
