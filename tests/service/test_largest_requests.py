@@ -8,13 +8,13 @@ import httpx
 import pytest
 
 from benchmarks.largest import LARGEST, Large
-from benchmarks.waiting import ask_beside, fill_curves
+from benchmarks.waiting import LargeRequest, ask_beside, fill_curves
 from service.processes.startup import prepare
 from service.settings import Settings
 from tests.processes import service
 
 WAIT = 1.0  # seconds; on a quiet machine 0.25, which ``benchmarks`` measures
-TRIES = 2  # a busy machine can only add to a wait, so the shorter of two longest waits counts
+TRIES = 2  # a busy machine can only add to a wait, so the first try without a long wait counts
 SECONDS = 20.0  # for three answers, on a busy machine
 BYTES = 250_000  # of an answer
 LINES = 50  # of the API's log, about all these requests
@@ -48,7 +48,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 @pytest.mark.parametrize("kind", LARGEST)
 def test_other_requests_do_not_wait_long_for_a_large_request(api: Api, kind: str) -> None:
-    answered = min((ask_beside(api.port, LARGEST[kind]) for _ in range(TRIES)), key=lambda one: max(one.waits))
+    answered = ask_patiently(api.port, LARGEST[kind])
     assert all(200 <= status < 500 for status in answered.statuses), answered.statuses
     assert max(answered.waits) <= WAIT, f"/healthz waited {max(answered.waits):.1f} s"
     assert answered.seconds <= SECONDS
@@ -60,10 +60,18 @@ def test_other_requests_do_not_wait_long_for_a_large_request(api: Api, kind: str
     "kind", ["curves", "curves, compressed", "curves in CSV", "curves in Parquet", "page of the curves"]
 )
 def test_other_requests_do_not_wait_long_for_the_longest_curves(api: Api, kind: str) -> None:
-    tries = (ask_beside(api.port, api.curves[kind], at_once=1) for _ in range(TRIES))
-    answered = min(tries, key=lambda one: max(one.waits))
+    answered = ask_patiently(api.port, api.curves[kind], at_once=1)
     assert answered.statuses == [200]
     assert max(answered.waits) <= WAIT, f"/healthz waited {max(answered.waits):.1f} s"
+
+
+def ask_patiently(port: int, large: Large, **times: int) -> LargeRequest:
+    """Send a large request, and once more if another request waited long."""
+    for _ in range(TRIES):
+        answered = ask_beside(port, large, **times)
+        if max(answered.waits) <= WAIT:
+            break
+    return answered
 
 
 @pytest.mark.parametrize("path", ["/v1/experiments", "/experiments", "/v1/runs/run_0/measurements"])
