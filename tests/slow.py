@@ -192,6 +192,16 @@ LONGEST = (  # the longest first; modules that wait and modules that compute alt
     "normcore/kernels/cpu/test_build.py",
     "workers/test_gpu_check.py",
     "normcore/kernels/cpu/test_memory.py",
+    "service/test_largest_requests.py",
+    "workers/test_notifications.py",
+    "service/experiments/test_stream.py",
+    "normbench/test_client.py",
+    "service/test_queue.py",
+    "service/pages/test_guide.py",
+    "workers/test_memory.py",
+    "service/test_deadlines.py",
+    "service/pages/test_comparison_page.py",
+    "workers/test_training.py",
 )
 
 
