@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -44,7 +45,7 @@ def get_guide(request: Request) -> Response:
 def get_guide_file(path: Annotated[str, InPath()]) -> Response:
     """A file of the guide: a page, a style, a script, a picture or the index of the search."""
     file = (BUILT / path).resolve()
-    if not file.is_relative_to(BUILT.resolve()) or not file.is_file():
+    if not file.is_relative_to(BUILT.resolve()) or not os.path.isfile(file):  # Path.is_file raises for long names
         raise NotFound(f"the guide has no page {path!r}; /guide leads to the first one")
     content = file.read_bytes()
     kept = "public, max-age=3600" if path.startswith("assets/") else "no-cache"

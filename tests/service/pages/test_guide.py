@@ -85,7 +85,7 @@ def test_only_scripts_of_the_page_itself_may_run(shown: Path, shared_client: Tes
     assert "sha256" not in script.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("path", ["nowhere.html", "..%2Fguide.py", "%2Fetc%2Fpasswd", "start"])
+@pytest.mark.parametrize("path", ["nowhere.html", "..%2Fguide.py", "%2Fetc%2Fpasswd", "start", "x" * 300])
 def test_files_beside_the_guide_are_not_shown(shown: Path, shared_client: TestClient, path: str) -> None:
     assert shared_client.get(f"/guide/{path}").status_code == 404
 
