@@ -53,6 +53,8 @@ class RecurrentBatchNorm(SiteMethod):
         idle = set(super().idle(model))
         if not model.recurrent:
             idle |= {"statistics", "initial_state_noise", "population", "momentum"}
+        if not model.adds_state_noise:
+            idle.add("initial_state_noise")
         if not model.recurrent or "input" not in self.sites:
             idle.add("input_statistics")
         if self.population == "pass":

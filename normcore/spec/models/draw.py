@@ -20,6 +20,7 @@ class DrawModel(Model):
     places: ClassVar[frozenset[Place]] = LSTM.places
     usual: ClassVar[tuple[Place, ...]] = ("cell",)  # LN Eq. 29-31
     feeds_back: ClassVar[bool] = True
+    adds_state_noise: ClassVar[bool] = False  # the model steps both cells by itself
 
     hidden_size: int = Field(256, ge=1, le=65_536, description="Units of the encoder, and of the decoder.")
     latent_size: int = Field(100, ge=1, le=65_536, description="Number of latent variables of a glimpse.")

@@ -45,6 +45,8 @@ class Model(Part):
         has_images: whether the layers of the model have channels with more than one position.
         feeds_back: whether the output of a step decides the input of the next step, so that the input sequence is not
             known beforehand.
+        adds_state_noise: whether a recurrent network in the model begins with ``Recurrent.initial_state``, which adds
+            the method's ``initial_state_noise``.
     """
 
     architecture: ClassVar[str]
@@ -52,6 +54,7 @@ class Model(Part):
     usual: ClassVar[tuple[Place, ...]]
     has_images: ClassVar[bool] = False
     feeds_back: ClassVar[bool] = False
+    adds_state_noise: ClassVar[bool] = True
 
     @classmethod
     def kinds(cls) -> Mapping[str, type["Model"]]:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from normcore import cells, norms
 from normcore.events import Measured
 from normcore.norms.normalization import Normalization
+from normcore.norms.population import population_statistics, wants_population
 from normcore.recurrent.unroll import take_in_moments, unroll
 from normcore.spec import ExperimentSpec, InvalidSpec, TrainingSpec, resolve
 from normcore.spec.cells import CELLS
@@ -21,6 +22,7 @@ from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
 from normcore.training.loop import train
+from tests.normcore.models.test_contract import OTHERS, made, options_of, outputs
 from tests.normcore.norms.lines_to_write import CHANNELS, erases
 from tests.normcore.norms.lines_to_write import idle as lines_of_idle
 from tests.normcore.spec.test_fingerprints import other_values
@@ -157,6 +159,28 @@ def in_layer(task: str, method: str, options: dict[str, Any]) -> list[Tensor]:
     return [sizes, layer.weight, *trained]
 
 
+def in_model(model: Model, method: str, options: dict[str, Any]) -> list[Tensor]:
+    """Compute the outputs of a model in training and in evaluation, beside the sizes of its parameters."""
+    norm = METHODS.validate({"method": method, **METHODS[method].defaults(type(model)), **options})
+    if misfit := norm.misfit(model):
+        raise ValueError(misfit.message)
+    network = made(model, norm)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(torch.randn(parameter.shape), alpha=0.3)
+        sizes = torch.tensor([parameter.numel() for parameter in network.parameters()])
+        with norms.build(norm).initialize_in_first_pass(network):
+            outputs(model, network)
+        trained = outputs(model, network)
+        for parameter in network.parameters():
+            parameter.mul_(1.1)  # so that a pass collects other statistics than the training
+        network.eval()
+        if wants_population(network):
+            with population_statistics(network):
+                outputs(model, network)
+        return [sizes, trained, outputs(model, network)]
+
+
 def without_effect(compute: Callable[[dict[str, Any]], list[Tensor]], usual: Any) -> set[str]:
     """Find the options of a method of which no other value changes what is computed. Options that allow no other value
     are left out."""
@@ -182,6 +206,8 @@ OF_TRAININGS = {
     "weight_norm": {"init"},
 }
 """Options that change nothing in a cell's pass, but in the training or evaluation around it."""
+IDLE_BESIDE_OTHERS = {("draw", "layer_norm"): {"bias"}}
+"""Options of which one value changes something, and is not idle: ``both`` adds the bias at two places."""
 
 
 @pytest.mark.parametrize(
@@ -193,6 +219,23 @@ def test_a_method_names_each_option_that_changes_nothing_in_a_cell(cell: str, me
     idle = usual.idle(CELLS.validate({"cell": cell}))
     found = without_effect(lambda options: traced(cell, method, options), usual)
     assert found == idle | OF_TRAININGS.get(method, set()), lines_of_idle(METHODS[method], found)
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        (model, method)
+        for model in OTHERS
+        for method, kind in METHODS.items()
+        if (cell := options_of(model).cell_kind()) and kind.fits(cell) and kind.fits(type(options_of(model)))
+    ],
+)
+def test_a_method_names_each_option_that_changes_nothing_in_a_model_with_cells(model: str, method: str) -> None:
+    options = options_of(model)
+    usual = METHODS.validate({"method": method, **METHODS[method].defaults(type(options))})
+    found = without_effect(lambda changed: in_model(options, method, changed), usual)
+    idle = usual.idle(options) - IDLE_BESIDE_OTHERS.get((model, method), set())
+    assert found == idle, lines_of_idle(METHODS[method], found)
 
 
 @pytest.mark.parametrize(

@@ -320,6 +320,22 @@ def test_pointless_norm_option_is_refused_when_submitted_and_read_when_stored(no
     assert caught.value.errors[0].type == "pointless"
 
 
+def test_noise_on_a_first_state_that_draw_does_not_add_is_refused_when_submitted_and_read_when_stored() -> None:
+    norm = {"method": "recurrent_batch_norm"}
+    dumped = resolve({"task": {"name": "draw", "profile": "smoke"}, "norm": norm}).model_dump(mode="json")
+    dumped["norm"]["initial_state_noise"] = 0.5
+    assert parse(dumped).model_dump(mode="json") == dumped
+    with pytest.raises(InvalidSpec) as caught:
+        resolve(dumped)
+    [error] = caught.value.errors
+    assert (error.loc, error.type) == (("norm", "initial_state_noise"), "pointless")
+    assert error.msg == "with the other options it changes nothing in draw; use 0.0"
+    on_handwriting = resolve(
+        {"task": {"name": "handwriting", "profile": "smoke"}, "norm": {**norm, "initial_state_noise": 0.5}}
+    )
+    assert on_handwriting.model_dump(mode="json")["norm"]["initial_state_noise"] == 0.5
+
+
 def test_pointless_options_of_task_and_norm_are_refused_together() -> None:
     dumped = resolve({**DIGITS, "norm": {"method": "layer_norm"}}).model_dump(mode="json")
     dumped["task"]["examples"] = 1197
