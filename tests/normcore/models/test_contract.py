@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from normcore.models.attentive_reader import AttentiveReader
 from normcore.models.build import Build
@@ -19,6 +20,7 @@ from normcore.models.layers import NormalizedLinear
 from normcore.models.order_embedding import OrderEmbedding
 from normcore.models.skip_thoughts import SkipThoughts
 from normcore.models.words import Words
+from normcore.norms.population import population_statistics
 from normcore.recurrent import Recurrent
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
@@ -123,6 +125,15 @@ def parameters(network: nn.Module) -> set[tuple[str, torch.Size]]:
     return {(name, parameter.shape) for name, parameter in network.named_parameters()}
 
 
+def copy_weights(source: nn.Module, target: nn.Module) -> None:
+    """Copy the parameters that have the same name and shape in both networks."""
+    ours = dict(target.named_parameters())
+    with torch.no_grad():
+        for name, parameter in source.named_parameters():
+            if name in ours and ours[name].shape == parameter.shape:
+                ours[name].copy_(parameter)
+
+
 PLACED = [
     (method, model, place)
     for method in METHODS
@@ -135,14 +146,22 @@ PLACED = [
 
 @pytest.mark.parametrize(("method", "model", "place"), PLACED)
 def test_method_changes_a_model_at_every_place(method: str, model: str, place: Place) -> None:
-    """The method adds parameters or changes the outputs, and no parameter is without effect on the outputs."""
+    """A method with the weights of the baseline gives other outputs, in training and in evaluation. A parametrization
+    may start as the baseline, but adds parameters. No parameter is without effect on the outputs."""
     options = options_of(model)
     norm = at(method, place, options)
     assert norm is not None
     plain, normalized = made(options, NoNorm()), made(options, norm)
+    copy_weights(plain, normalized)
+    adds = any(map(is_parametrized, normalized.modules())) and parameters(normalized) != parameters(plain)
     found = outputs(options, normalized)
-    assert parameters(normalized) != parameters(plain) or not torch.equal(found, outputs(options, plain))
+    assert adds or not torch.equal(found, outputs(options, plain))
     assert unused_parameters(normalized, found) == []
+    with torch.no_grad(), population_statistics(normalized.eval()):
+        outputs(options, normalized)
+    evaluated = outputs(options, normalized)
+    assert adds or not torch.equal(evaluated, outputs(options, plain.eval()))
+    assert unused_parameters(normalized, evaluated) == []
 
 
 def test_a_norm_that_is_made_and_never_called_is_found() -> None:
