@@ -122,7 +122,14 @@ class CellWithSpy:
 
 
 def forgotten(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
-    """Find the duties to a method that a cell neglects."""
+    """Find the duties to a method that a cell neglects, in training and in evaluation."""
+    yield from forgotten_in_mode(make, kind)
+    for duty in forgotten_in_mode(lambda *arguments: make(*arguments).eval(), kind):
+        yield f"in evaluation: {duty}"
+
+
+def forgotten_in_mode(make: Make, kind: type[RecurrentModel]) -> Iterator[str]:
+    """Find the duties to a method that a cell neglects, in the mode in which ``make`` leaves the cell."""
     for site in sorted(kind.places):
         unrolled = CellWithSpy(make, kind, Spy(site))
         if not unrolled.spied:
@@ -208,11 +215,17 @@ HABITS: dict[str, tuple[Any, str, str]] = {
     "bias inside": (RecurrentCell, r"norm\.bias$", '"outside"'),
     "bias_init": (RecurrentCell, r"norm\.bias_init", "0.0"),
     "norm of a product": (normalized_product, r"= norm\((functional\.linear\(.*?\)), t,.*\)$", r"= \1"),
+    "evaluation of a product": (
+        normalized_product,
+        r"= (norm\((functional\.linear\(.*?\)), t,.*\))$",
+        r"= \1 if norm.training else \2",
+    ),
     "t of a product": (normalized_product, r"bias\), t,", "bias), 0,"),
     "mask of a product": (normalized_product, r"t, mask, size_of", "t, None, size_of"),
     "size of a product": (normalized_product, r", size_of_products\(weight, x\)", ""),
     "bias of a product": (normalized_product, r"linear\(x, weight, bias\)", "linear(x, weight)"),
     "norm of a sum": (normalized_sum, r"= norm\(a, t, size.*\)", "= a"),
+    "evaluation of a sum": (normalized_sum, r"= (norm\(a, t, size.*\))", r"= \1 if norm.training else a"),
     "t of a sum": (normalized_sum, r"norm\(a, t, size", "norm(a, 0, size"),
     "size of a sum": (normalized_sum, r", size=size_of_products\(weight, h\)", ""),
     "size of the recurrent product in a sum": (None, r"(normalized_sum\(.*), ((?:state\.)?h), t\)", r"\1, 0 * \2, t)"),
@@ -223,9 +236,15 @@ HABITS: dict[str, tuple[Any, str, str]] = {
         r"normalized_product\(self\.norm_h, self\.weight_hh, ((?:state\.)?h), t\)",
         r"\1 @ self.weight_hh.T",
     ),
+    "evaluation of the recurrent term": (
+        None,
+        r"(normalized_product\(self\.norm_h, self\.weight_hh, ((?:state\.)?h), t\))",
+        r"(\1 if self.training else \2 @ self.weight_hh.T)",
+    ),
     "t of the recurrent term": (None, r"(normalized_product\(self\.norm_h, .*?), t\)", r"\1, 0)"),
     "t of the sum": (None, r"(normalized_sum\(.*?), t\)", r"\1, 0)"),
     "norm of the cell": (None, r"self\.norm_c\(c, t\)", "c"),
+    "evaluation of the cell": (None, r"(self\.norm_c\(c, t\))", r"(\1 if self.training else c)"),
     "t of the cell": (None, r"self\.norm_c\(c, t\)", "self.norm_c(c, 0)"),
     "blocks of the recurrent term": (None, r'"recurrent", blocks=\(.*?\)\)', '"recurrent")'),
     "blocks of the sum": (None, r'"sum", blocks=\(.*?\)\)', '"sum")'),
