@@ -86,6 +86,14 @@ def difference_interval(limits: Sequence[float] | None, metric: str) -> str:
     return f"{low} {DASH} {high}"
 
 
+def distance_interval(limits: Sequence[float] | None, metric: str) -> str:
+    """Confidence interval of a difference without its sign, as text: 1.02 – 1.61. If 0 lies inside, the lower limit
+    keeps its sign: −0.12 – 0.30."""
+    if limits is not None and limits[0] * limits[1] > 0:
+        limits = sorted(map(abs, limits))
+    return difference_interval(limits, metric).replace("+", "")
+
+
 def steps(number: float | None) -> str:
     """Number of steps as text: 11 000. A median that lies between two steps: 32.5."""
     if number is None:

@@ -159,8 +159,7 @@ def _leads(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> Ver
         return Verdict(claim, f"{_worth(board, first)}.")
     side = "above" if board.direction == "maximize" else "below"
     apart = wording.distance(found.mean, board.metric, board.unit)
-    limits = sorted(map(abs, found.ci95)) if found.ci95 and found.ci95[0] * found.ci95[1] > 0 else found.ci95
-    between = wording.difference_interval(limits, board.metric).replace("+", "")
+    between = wording.distance_interval(found.ci95, board.metric)
     return Verdict(
         claim,
         f"{_worth(board, first)}, {apart} {side} the next, {in_sentence(second.name)} (95% interval {between},"

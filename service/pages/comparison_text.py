@@ -144,8 +144,7 @@ def _leads(
     found = pair(values[first.fingerprint], values[second.fingerprint], Limits.of(metric))
     if found is None:  # too few seeds for an interval; ``second`` is surely worse all the same
         return f"{best} is best."
-    limits = sorted(map(abs, found.ci95)) if found.ci95 and found.ci95[0] * found.ci95[1] > 0 else found.ci95
-    between = wording.difference_interval(limits, metric.name).replace("+", "")
+    between = wording.distance_interval(found.ci95, metric.name)
     sure = f"{wording.p_value(first.above[second.fingerprint])} after Holm"
     return (
         f"{best} is best, by {wording.distance(found.mean, metric.name, metric.unit)} over {next_one}"
