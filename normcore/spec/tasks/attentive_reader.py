@@ -9,7 +9,7 @@ from normcore.spec.models.attentive_reader import AttentiveReaderModel
 from normcore.spec.models.model import Cost, Model
 from normcore.spec.part import contradiction
 from normcore.spec.task import Need, Profile
-from normcore.spec.tasks.benchmark import Benchmark, Best
+from normcore.spec.tasks.benchmark import Benchmark, Best, count_taken
 
 DATASETS = {"cnn": "cnn_questions", "cnn_sample": "cnn_sample", "novels": "gutenberg_books"}
 WRONG = Metric("error_rate", "", "minimize", "that of always naming the same entity", 0, 1)
@@ -116,8 +116,7 @@ class AttentiveReader(Benchmark):
         return FEWEST[self.dataset]
 
     def test_items(self, metric: str) -> int | None:
-        there_are = TEST_QUESTIONS[self.dataset]
-        return min(there_are, self.examples or there_are) if metric == WRONG.name else None
+        return count_taken(TEST_QUESTIONS[self.dataset], self.examples) if metric == WRONG.name else None
 
     def cost(self, model: Model) -> Cost | None:
         words = min(WORDS[self.dataset], self.vocabulary or WORDS[self.dataset])

@@ -11,6 +11,11 @@ from normcore.spec.part import Misfit
 from normcore.spec.task import Kind, Task
 
 
+def count_taken(there_are: int, at_most: int | None) -> int:
+    """Return how many of ``there_are`` examples a task takes: ``at_most`` or fewer. None takes all."""
+    return min(there_are, at_most or there_are)
+
+
 @dataclass(frozen=True, slots=True)
 class Best:
     """Rule of selection: the first model with the best validation value of ``metric`` is tested."""

@@ -9,7 +9,7 @@ from normcore.spec.models.draw import DrawModel
 from normcore.spec.models.model import Cost, Model
 from normcore.spec.part import Misfit
 from normcore.spec.task import Need, Profile
-from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
+from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean, count_taken
 
 SIDES = {"binarized_mnist": 28, "mnist_bits": 28, "digits": 8}
 ADAM = {"optimizer": {"name": "adam", "lr": 1e-3}, "clip_norm": 10.0}
@@ -76,8 +76,7 @@ class Draw(Benchmark):
         return super().misfit(model)
 
     def least_examples(self) -> int:
-        there_are = FEWEST[self.dataset]
-        return min(there_are, self.examples or there_are)
+        return count_taken(FEWEST[self.dataset], self.examples)
 
     def cost(self, model: Model) -> Cost | None:
         return model.cost(SIDES[self.dataset]) if isinstance(model, DrawModel) else None

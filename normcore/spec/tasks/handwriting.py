@@ -9,7 +9,7 @@ from normcore.spec.metric import Metric
 from normcore.spec.models.handwriting import HandwritingModel
 from normcore.spec.models.model import Cost, Model
 from normcore.spec.task import Need, Profile
-from normcore.spec.tasks.benchmark import Benchmark, LastMean
+from normcore.spec.tasks.benchmark import Benchmark, LastMean, count_taken
 
 ALPHABET = " " + string.ascii_letters + '.,"'
 """All letters, and what else is frequent enough to be told apart (Graves: 57 kinds in all, which he does not list)."""
@@ -86,8 +86,7 @@ class Handwriting(Benchmark):
         return (Need(self.dataset, "dataset"),)
 
     def least_examples(self) -> int:
-        there_are = FEWEST[self.dataset]
-        return min(there_are, self.examples or there_are)
+        return count_taken(FEWEST[self.dataset], self.examples)
 
     def cost(self, model: Model) -> Cost | None:
         return model.cost(KINDS, self.points - 1) if isinstance(model, HandwritingModel) else None

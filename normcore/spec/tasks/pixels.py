@@ -12,7 +12,7 @@ from normcore.spec.models.model import Cost, Model
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.part import Misfit
 from normcore.spec.task import Need, Profile, ProfileName
-from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean
+from normcore.spec.tasks.benchmark import Benchmark, Best, LastMean, count_taken
 from normcore.spec.tasks.images import TEST_IMAGES
 
 STEPS = {"digits": 64, "mnist": 784}
@@ -60,11 +60,10 @@ class PixelSequence(Benchmark):
         return Misfit("examples", f"{self.images} has {there_are:,} training images; use fewer, or null for all")
 
     def least_examples(self) -> int:
-        return min(TRAINING_IMAGES[self.images], self.examples or TRAINING_IMAGES[self.images])
+        return count_taken(TRAINING_IMAGES[self.images], self.examples)
 
     def test_items(self, metric: str) -> int | None:
-        there_are = TEST_IMAGES[self.images]
-        return min(there_are, self.examples or there_are) if metric == ACCURACY.name else None
+        return count_taken(TEST_IMAGES[self.images], self.examples) if metric == ACCURACY.name else None
 
     def cost(self, model: Model) -> Cost | None:
         return model.with_readout(1, STEPS[self.images], 10, read=1) if isinstance(model, RecurrentModel) else None

@@ -47,6 +47,24 @@ def test_number_of_test_items_is_known_for_each_metric(options: dict[str, Any], 
     assert task(**options).test_items(metric) == items
 
 
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({"name": "draw", "dataset": "digits", "examples": None}, 1_000),
+        ({"name": "draw", "dataset": "digits", "examples": 200}, 200),
+        ({"name": "draw", "dataset": "digits", "examples": 1_500}, 1_000),
+        ({"name": "handwriting", "dataset": "iam_ondb_packed", "examples": None}, 100),
+        ({"name": "handwriting", "dataset": "iam_ondb_packed", "examples": 40}, 40),
+        ({"name": "permuted_digits", "examples": 150}, 150),
+        ({"name": "permuted_digits", "examples": None}, 1_197),
+        ({"name": "attentive_reader", "dataset": "cnn_sample", "examples": 20}, 100),
+    ],
+)
+def test_least_number_of_training_examples_is_known(options: dict[str, Any], count: int) -> None:
+    """The reader's ``examples`` limit validation and test alone."""
+    assert task(**options).least_examples() == count
+
+
 def test_digits_have_the_declared_number_of_test_images() -> None:
     assert task("permuted_digits").test_items("accuracy") == len(digits.load().test)
 
