@@ -56,7 +56,3 @@ class Build:
         """Give the named matrices of a layer the method's parametrization, if the method has one at this place."""
         if self.norm.stands_at(place):
             norms.build(self.norm).parametrize(module, *matrices)
-
-    def attention(self, size: int) -> nn.Module:
-        """Build the attention module that compares queries (..., Q, size) with keys (..., K, size)."""
-        return norms.build(self.norm).attention(size)
