@@ -154,7 +154,10 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DatasetCorrupt(f"{name}: expected an object with images ({error}); download it again") from error
     if len(images) != len(features):
-        raise DatasetCorrupt(f"{name} has {len(images):,} images, but the features file has {len(features):,} rows")
+        raise DatasetCorrupt(
+            f"{name} has {len(images):,} images, but the features file has {len(features):,} rows; convert the features"
+            " of these images in their order by examples/features"
+        )
     rows: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
     captions = []
     for k, image in enumerate(images):
@@ -162,10 +165,13 @@ def parse_karpathy(content: bytes, name: str, features: Tensor) -> dict[str, Cap
             rows[COCO_SPLITS[image["split"]]].append(k)
             said = [_tokens(sentence["tokens"]) for sentence in image["sentences"][:CAPTIONS]]
         except (KeyError, TypeError) as error:
-            raise DatasetCorrupt(f"{name}, image {k}: expected a split and sentences with tokens ({error})") from error
+            raise DatasetCorrupt(
+                f"{name}, image {k}: expected a split and sentences with tokens ({error}); download it again"
+            ) from error
         if len(said) < CAPTIONS or not all(said):
             raise DatasetCorrupt(
-                f"{name}, image {k}: expected {CAPTIONS} captions of a word or more, received {len(said)}"
+                f"{name}, image {k}: expected {CAPTIONS} captions of a word or more, received {len(said)}; download it"
+                " again"
             )
         captions.append(said)
     for split, own in rows.items():

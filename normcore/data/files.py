@@ -179,10 +179,9 @@ def present_checksums(dataset: Dataset, datasets_dir: Path | None) -> dict[str, 
     Raises:
         DatasetMissing, DatasetCorrupt: a file is not there, or cannot be read.
     """
-    return {
-        f"{dataset.name}/{file.name}": _measure(file, locate(dataset, file, datasets_dir)).sha256
-        for file in dataset.files
-    }
+    paths = {file: locate(dataset, file, datasets_dir) for file in dataset.files}
+    with _name_dataset_in_errors(dataset):
+        return {f"{dataset.name}/{file.name}": _measure(file, path).sha256 for file, path in paths.items()}
 
 
 def check_content(dataset: Dataset, file: DataFile, path: Path) -> None:

@@ -22,7 +22,9 @@ def load_unroll() -> Callable[..., UnrolledCell]:
     import triton
 
     if ".".join(triton.__version__.split(".")[:2]) not in TRITON:
-        raise ImportError(f"expected triton {' or '.join(TRITON)}, received {triton.__version__}")
+        raise ImportError(
+            f"expected triton {' or '.join(TRITON)}, received {triton.__version__}; pip install normbench[gpu]"
+        )
     from normcore.kernels.gpu.unroll import unroll
 
     return unroll

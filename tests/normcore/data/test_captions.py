@@ -68,7 +68,7 @@ def test_karpathy_file_is_split_with_its_features() -> None:
     ],
 )
 def test_error_in_an_image_is_named(other: dict[str, Any], message: str) -> None:
-    with pytest.raises(DatasetCorrupt, match=f"^d.json, {message}"):
+    with pytest.raises(DatasetCorrupt, match=f"^d.json, {message}.*; download it again$"):
         parse_karpathy(karpathy(**other), "d.json", torch.zeros(4, 2))
 
 
@@ -79,7 +79,11 @@ def test_error_in_an_image_is_named(other: dict[str, Any], message: str) -> None
         (b"[]", "d.json: expected an object with images"),
         (b'{"images": 3}', "d.json: expected an object with images"),
         (b'{"images": ' + 100_000 * b"[", "d.json: expected an object with images"),
-        (karpathy(), "d.json has 4 images, but the features file has 3 rows"),
+        (
+            karpathy(),
+            "d.json has 4 images, but the features file has 3 rows; convert the features of these images in their"
+            " order by examples/features",
+        ),
     ],
 )
 def test_error_in_a_file_of_captions_is_named(content: bytes, message: str) -> None:

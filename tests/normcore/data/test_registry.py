@@ -84,6 +84,13 @@ def test_file_with_other_content_is_refused_with_its_name_and_the_repair(
             check()
 
 
+def test_file_that_breaks_before_its_digest_is_taken_is_refused_with_its_name_and_the_repair(tmp_path: Path) -> None:
+    path = put(tmp_path, "part.txt.gz", gzip.compress(CONTENT, mtime=0)[:-9])
+    told = rf"^data set 'toy': {path} cannot be read: .*; remove it, then: normbench data fetch toy$"
+    with pytest.raises(DatasetCorrupt, match=told):
+        registry.present_checksums(TOY, tmp_path)
+
+
 def test_changed_file_is_noticed_after_it_was_verified(tmp_path: Path) -> None:
     path = put(tmp_path, "part.txt", CONTENT)
     assert registry.status(TOY, tmp_path) == "present"
