@@ -151,5 +151,6 @@ def _budgets(curves: Mapping[str, Sequence[Sequence[float]]]) -> Table:
 
 
 def _flip(flip: Mapping[str, Any]) -> str:
-    doubt = " (few choices are left to tell)" if flip["is_uncertain"] else ""
-    return f"From {format_count(flip['k'], 'cell')} on {flip['better']} is better than {flip['worse']}{doubt}."
+    cells = format_count(flip["k"], "cell")
+    doubt = f"\nUncertain: there are few ways to choose {cells}." if flip["is_uncertain"] else ""
+    return f"From {cells} on {flip['better']} is better than {flip['worse']}.{doubt}"

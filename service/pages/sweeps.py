@@ -166,10 +166,11 @@ def describe_flip(flip: BudgetFlip, *, few: bool) -> str:
     Args:
         few: whether some cells have too few seeds to be ranked.
     """
-    doubts = ["few choices are left to tell"] if flip.is_uncertain else []
-    doubts += [f"too few seeds to be sure: there are cells of less than {FEWEST}"] if few else []
-    doubt = f" ({'; '.join(doubts)})" if doubts else ""
-    return f"From {wording.count(flip.k, 'cell')} on, {flip.better} is better than {flip.worse}{doubt}."
+    cells = wording.count(flip.k, "cell")
+    doubts = [f"there are few ways to choose {cells}"] if flip.is_uncertain else []
+    doubts += [f"some cells have fewer than {FEWEST} seeds"] if few else []
+    doubt = f" (uncertain: {', and '.join(doubts)})" if doubts else ""
+    return f"From {cells} on, {flip.better} is better than {flip.worse}{doubt}."
 
 
 def _budgets(sweep: Sweep) -> Any:

@@ -69,7 +69,9 @@ def test_cells_are_a_table_of_eighty_columns_with_the_best_one_marked(
     assert re.match(r"method layer_norm, lr 0.01 \*  succeeded  \d\.\d{3}  0.905 \[", best)
     rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if re.match(r"(none|layer_norm) ", line)}
     assert rows == {"none": ["0.555", "0.605"], "layer_norm": ["0.505", "0.905"]}
-    assert "From 2 cells on layer_norm is better than none (few choices are left to tell)." in shown
+    assert (
+        "From 2 cells on layer_norm is better than none.\nUncertain: there are few ways to choose 2 cells.\n" in shown
+    )
     monkeypatch.setenv("COLUMNS", "80")
     narrow = normbench("status", id)
     assert max(map(len, narrow.splitlines())) <= 80

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import expect
 
 from service.db import Database
-from service.pages.sweeps import claim
+from service.pages.sweeps import claim, describe_flip
+from service.sweeps.schemas import BudgetFlip
 from tests.service.pages import sample_pages
 from tests.service.pages.conftest import NewPage, Site, check_looks, site_in
 from tests.service.sweeps.sample_sweeps import posted, run_all, shown, stored
@@ -172,3 +173,17 @@ def test_cells_of_several_boards_have_no_best(db: Database) -> None:
     sweep_id = stored(db, posted({"task.permutation_seed": [1, 2]}))
     run_all(db, lambda _spec, _seed: 0.5)
     assert claim(shown(db, sweep_id)) == "The cells are on several boards, so their values cannot be compared."
+
+
+@pytest.mark.parametrize(
+    ("k", "is_uncertain", "few", "doubt"),
+    [
+        (4, False, False, ""),
+        (4, True, False, " (uncertain: there are few ways to choose 4 cells)"),
+        (1, False, True, " (uncertain: some cells have fewer than 3 seeds)"),
+        (4, True, True, " (uncertain: there are few ways to choose 4 cells, and some cells have fewer than 3 seeds)"),
+    ],
+)
+def test_the_doubt_about_a_flip_is_told(k: int, is_uncertain: bool, few: bool, doubt: str) -> None:
+    told = describe_flip(BudgetFlip(k, "layer_norm", "none", is_uncertain), few=few)
+    assert told == f"From {k} cell{'s' if k > 1 else ''} on, layer_norm is better than none{doubt}."
