@@ -57,6 +57,8 @@ class RecurrentBatchNorm(SiteMethod):
             idle.add("initial_state_noise")
         if not model.recurrent or "input" not in self.sites:
             idle.add("input_statistics")
+        if self.stands_at("layer") or self.stands_at("output"):
+            idle |= {"population", "momentum"}  # such a norm always needs a pass, which takes the statistics of all
         if self.population == "pass":
             idle.add("momentum")
         return frozenset(idle)

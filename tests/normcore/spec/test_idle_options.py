@@ -21,6 +21,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.methods.layer_norm import LayerNorm
 from normcore.spec.methods.method import Method
 from normcore.spec.models.model import Model
+from normcore.spec.part import Misfit
 from normcore.training.loop import train
 from tests.normcore.models.test_contract import OTHERS, made, options_of, outputs
 from tests.normcore.norms.lines_to_write import CHANNELS, erases
@@ -236,6 +237,20 @@ def test_a_method_names_each_option_that_changes_nothing_in_a_model_with_cells(m
     found = without_effect(lambda changed: in_model(options, method, changed), usual)
     idle = usual.idle(options) - IDLE_BESIDE_OTHERS.get((model, method), set())
     assert found == idle, lines_of_idle(METHODS[method], found)
+
+
+def test_running_averages_are_idle_beside_a_layer_whose_statistics_need_a_pass() -> None:
+    model, sites = options_of("attentive_reader"), ("input", "recurrent", "layer")
+    by_pass, running = (
+        in_model(model, "recurrent_batch_norm", {"sites": sites, **options})
+        for options in ({}, {"population": "running", "momentum": 0.5})
+    )
+    assert all(map(torch.equal, by_pass, running))
+    norm = METHODS.validate({"method": "recurrent_batch_norm", "sites": sites, "population": "running"})
+    assert {"population", "momentum"} <= norm.idle(model)
+    assert norm.pointless(model) == Misfit(
+        "population", "with the other options it changes nothing in attentive_reader; use pass"
+    )
 
 
 @pytest.mark.parametrize(
