@@ -1,8 +1,20 @@
 """The check of the language finds each kind of fault, with its line."""
 
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools.words import __main__ as words
 from tools.words.modules import faults_of_module
 from tools.words.rules import fault_of_subject
-from tools.words.texts import faults_of_comments, faults_of_document, faults_of_template
+from tools.words.texts import (
+    faults_of_comments,
+    faults_of_cpp,
+    faults_of_document,
+    faults_of_hash_comments,
+    faults_of_template,
+)
 
 LONG = "one two three four five six seven eight nine ten " * 3 + "more."
 TWO_LINES = LONG.replace("six", "six\n", 1)
@@ -80,6 +92,47 @@ def test_sentences_of_comments_in_other_languages_are_short() -> None:
     assert lines(f"int x;\n  // {first}\n  // {second}\nint y;\n") == [2]
     assert lines(f"int x;  // {first}\nint y;  // {second}\n") == []
     assert lines(f"int x;\n\n/* {first}\n * {second} */\n") == [3]
+
+
+def test_sentences_of_comments_after_a_hash_are_short() -> None:
+    def lines(source: str) -> list[int]:
+        return [fault.line for fault in faults_of_hash_comments("Makefile", source)]
+
+    first, second = TWO_LINES.splitlines()
+    assert lines(f"all:\n  # {first}\n  # {second}\n\ttouch $@\n") == [2]
+    assert lines(f"a: 1  # {LONG}\n") == [1]
+    assert lines(f"a: 1  # {first}\nb: 2  # {second}\n") == []
+    assert lines(f"a: 'x#{LONG}'\n") == []
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "struct Line {",
+        "template <class Cell>",
+        "#define RARE cold",
+        "int width() const { return w; }",
+        "void run(int a) {",
+    ],
+)
+def test_comments_above_declarations_in_cpp_begin_with_a_verb_or_a_noun(declaration: str) -> None:
+    def lines(source: str) -> list[int]:
+        return [fault.line for fault in faults_of_cpp("kernel.hpp", source)]
+
+    assert lines(f"int x;\n\n  // Where the vectors\n  // stand.\n  {declaration}\n") == [3]
+    assert lines(f"// Places of the vectors.\n{declaration}\n") == []
+    assert lines(f"// Where the vectors stand.\n\n{declaration}\n") == []
+    assert lines("// If there is padding, stay.\nif (mask) {\n") == []
+    assert lines(f"// Sum. {LONG}\n{declaration}\n") == [1]
+
+
+@pytest.mark.parametrize("name", [".ci/run", "Makefile", "Dockerfile", "docker-compose.yml", "kernel.hpp", "a/b.yaml"])
+def test_files_of_each_kind_are_read(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(f"{'//' if name.endswith('hpp') else '#'} {LONG}\n")
+    subprocess.run("git init -q && git add .", shell=True, cwd=tmp_path, check=True)
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    assert [(fault.file, fault.line) for fault in words.faults_of_files()] == [(name, 1)]
 
 
 def test_subjects_are_short_and_imperative() -> None:

@@ -6,7 +6,7 @@
 #include "backward_line.hpp"
 #include "transposed.hpp"
 
-// How many steps' gradients of summed inputs are collected, so that the gradients of the weights are large products.
+// Number of steps whose gradients of summed inputs are collected, to make the gradients of weights large products.
 inline int steps_collected(int steps, int batch, int width) {
     const int rows = width < 1024 ? 320 : 768;
     return std::min(steps, std::max(1, rows / batch));

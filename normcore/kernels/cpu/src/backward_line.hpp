@@ -112,7 +112,7 @@ class BackwardLine {
     }
 
    private:
-    // In the padding the state did not change.
+    // Pass the gradient of the state through a step of padding, which did not change the state.
     INLINE void stay() {
         for (int j = 0; j < line.count; ++j) {
             store(dh_at + j * W, dh(j));

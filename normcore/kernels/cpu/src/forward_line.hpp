@@ -58,7 +58,7 @@ class ForwardLine {
     // Tell if the line's example does not have this step; only for lines over features.
     bool is_padding() const { return features && mask && !*mask; }
 
-    // In the padding the state does not change.
+    // Copy the state of a step of padding from the step before.
     void stay() {
         for (int j = 0; j < line.count; ++j) {
             store(h_after + j * line.units, load(h_before + j * line.units));

@@ -48,7 +48,7 @@ struct Layout {
     int units(int group) const { return std::min(W, hidden - group * W); }
     int at(int group, int gate) const { return (group * gates + gate) * W; }
 
-    // In products: the distance between a group's gates, and the column where a gate begins.
+    // Distance between a group's gates in products, and the column where a gate begins.
     int apart(int group) const { return columns < width && group + 1 == groups ? units(group) : W; }
     int column(int group, int gate) const { return at(group, 0) + gate * apart(group); }
 

@@ -4,7 +4,7 @@
 
 #include "recurrence.hpp"
 
-// Where the vectors of a line stand in memory.
+// Places of a line's vectors in memory.
 struct Line {
     int count;
     ptrdiff_t gates;           // distance from one vector of summed inputs to the next
@@ -59,13 +59,13 @@ struct Measured {
     }
 };
 
-// How many numbers `keep` saves for a line.
+// Count of the numbers that `keep` saves for a line.
 template <Method method>
 constexpr int kept_of_line(int gates) {
     return 2 * gates * (over_features(method) ? 1 : W);
 }
 
-// Which gates of a cell are normalized together: the same as in the paper, or each gate by itself.
+// Gates of a cell that are normalized together: the same as in the paper, or each gate by itself.
 template <class Cell>
 struct Blocks {
     static constexpr int G = Cell::gates;

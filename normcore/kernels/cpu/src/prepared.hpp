@@ -30,7 +30,7 @@ inline void add_to(Array& sum, const Array& more, int size) {
     for (int at = 0; at < size; at += W) store(sum + at, load(sum + at) + load(more + at));
 }
 
-// Whether an LSTM saves its gates instead of the summed inputs: without a norm, backward does not need the sums.
+// True if an LSTM saves its gates instead of the summed inputs: without a norm, backward does not need the sums.
 template <class Cell, Method method>
 constexpr bool keeps_gates = Cell::has_cell && method == Method::none;
 
@@ -150,7 +150,7 @@ struct Prepared {
             }
     }
 
-    // Where the statistics of a line are saved at a site.
+    // Address of the saved statistics of a line at a site.
     real* statistics(const Site& site, int of_gates, int t, int index) const {
         const int of_line = kept_of_line<method>(of_gates), lines = over_features(method) ? B : gates.groups;
         return site.statistics + (ptrdiff_t(t) * lines + index) * of_line;

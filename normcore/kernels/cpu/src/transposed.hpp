@@ -11,7 +11,7 @@ class Transposed {
     Array data;
 
    public:
-    // There is room for one vector beyond the rows.
+    // Allocate room for one vector beyond the rows, too.
     Transposed(int n, int rows) : n(n), row(spread(up_to_vector(rows) + W)), data(size_t(n) * row) {}
 
     // Transpose rows into the columns from `at` on. Up to a vector of columns beyond them is overwritten.

@@ -19,9 +19,9 @@ using real = float;
 using whole = int32_t;
 #endif
 
-// For functions in loops over vectors, where a call would cost as much as the work.
+// Mark of functions in loops over vectors, where a call would cost as much as the work.
 #define INLINE inline __attribute__((always_inline))
-// For functions that are seldom called, and must not be inlined into others.
+// Mark of functions that are seldom called, and must not be inlined into others.
 #define RARE __attribute__((noinline, cold))
 
 // Wider vectors than the registers run 7 to 13 times slower.
