@@ -1,7 +1,8 @@
 """Every command of ours in a document exists with its options, also where no test runs it.
 
 The command line itself parses ``normbench …``, and the parsers of our programs parse ``python -m …``. ``make …`` has
-its target, and ``curl`` a call of the HTTP API.
+its target, and ``curl`` a call of the HTTP API. A block names no program that is not listed here, and a sentence no
+program whose name is a misspelt name of ours.
 """
 
 import re
@@ -9,6 +10,7 @@ import shlex
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,9 +22,16 @@ from normbench.cli import app
 from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, commands, name_of
 from tests.guide.http_calls import check_call
 
-OURS = ("normbench", "make", "python", "python3", "pytest", "curl")
-BEFORE = re.compile(r"if|then|elif|else|while|until|do|!|\{|time|exec|\w+=.*")
-"""Words before a command: keywords of the shell, and variables with their values."""
+OURS = ("normbench", "make", "python", "python3", "pytest", "pip", "curl")
+"""Programs whose arguments are checked."""
+OTHERS = (
+    *("aws", "docker", "git", "pg_dump", "pre-commit"),
+    *(".", "cat", "cd", "cp", "diff", "echo", "export", "for", "grep", "head", "mkdir", "sed", "sleep", "test", "true"),
+)
+PIP = ("download", "freeze", "install", "list", "show", "uninstall", "wheel")
+"""Commands of pip."""
+BEFORE = re.compile(r"if|then|elif|else|fi|while|until|do|done|!|\{|\}|time|exec|\w+=.*")
+"""Words before a command or alone: keywords of the shell, and variables with their values."""
 VENV = re.compile(r"(?:\./)?\.venv/bin/")
 """Folder of programs in the environment of a clone."""
 INLINE = re.compile(r"`([^`]+)`")
@@ -83,11 +92,15 @@ MISTAKES = {
     "curl -sf -X DELETE 'http://host:8000/v1/experiments/exp_…'": "no call DELETE /v1/experiments/exp_…",
     "curl -sf 'http://127.0.0.1:8000/v1/leaderboards/permuted_digits?profil=smoke'": "no parameter profil",
     "python -m benchmarks.background_job go": "invalid choice: 'go'",
+    "pyton -m benchmarks.kernels": "no program pyton",
+    "mv a b": "no program mv",
+    "pip instal normbench[gpu]": "no command of pip: instal",
+    ".venv/bin/pip -q instal pre-commit": "no command of pip: instal",
 }
 
 
 def split(command: str) -> Iterator[list[str]]:
-    """Split a line of a shell into commands, and yield the words of ours, without redirections."""
+    """Split a line of a shell into commands, and yield their words, without redirections and the folder ``.venv``."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=PUNCTUATION)
     lexer.whitespace_split = True
     words: list[str] = []
@@ -102,35 +115,36 @@ def split(command: str) -> Iterator[list[str]]:
             if words and words[-1] in ("1", "2"):  # as in 2>
                 words.pop()
         elif word and set(word) <= set(PUNCTUATION):
-            yield from ours(words)
+            if words:
+                yield words
             words = []
         elif words or not BEFORE.fullmatch(word):
-            words.append(word)
+            words.append(word if words else VENV.sub("", word))
 
 
-def ours(words: list[str]) -> Iterator[list[str]]:
-    """Yield the words of a command if the program is ours. The folder of the program is left out."""
-    program = VENV.sub("", words[0]) if words else ""
-    if program in OURS:
-        yield [program, *words[1:]]
+def is_misspelt(program: str) -> bool:
+    """Say whether a name is not a known program, but close to a program of ours."""
+    return program not in (*OURS, *OTHERS) and bool(get_close_matches(program, OURS, cutoff=0.75))
 
 
 def in_sentences(text: str) -> list[str]:
-    """Commands of ours with arguments in the sentences of a document."""
+    """Commands of ours with arguments in the sentences of a document, also if the program is misspelt."""
     return [code for code in INLINE.findall(FENCE.sub("", text)) if has_command(code)]
 
 
 def has_command(code: str) -> bool:
-    """Say whether a code has a command of ours with arguments."""
+    """Say whether a code has a command of ours with arguments, also if the program is misspelt."""
     try:
-        return any(len(words) > 1 for words in split(code))
+        return any(len(words) > 1 and (words[0] in OURS or is_misspelt(words[0])) for words in split(code))
     except ValueError:  # no closing quotation
         return code.startswith(tuple(f"{name} " for name in OURS))
 
 
 def check(command: str, *, complete: bool) -> None:
-    """Check the commands of ours in a line of a shell. Only a ``complete`` command has all its arguments."""
+    """Check the commands in a line of a shell. A ``complete`` command has all arguments, and a known program."""
     for program, *words in split(command):
+        is_known = program in (*OURS, *OTHERS) if complete else not is_misspelt(program)
+        assert is_known, f"no program {program}; OTHERS lists those that are not ours"
         if program == "normbench":
             parse(words, complete)
         elif program == "make":
@@ -142,9 +156,12 @@ def check(command: str, *, complete: bool) -> None:
                     check_tests(shlex.split(word.partition("=")[2]))
         elif program == "pytest":
             check_tests(words)
+        elif program == "pip":
+            names = [word for word in words if not word.startswith("-")]
+            assert names[:1] == [] or names[0] in PIP, f"no command of pip: {names[0]}"
         elif program == "curl":
             check_curl(words)
-        elif "-m" in words:
+        elif program in OURS and "-m" in words:
             check_module(*words[words.index("-m") + 1 :], complete=complete)
 
 
@@ -237,8 +254,12 @@ def test_mistake_in_a_command_is_reported(command: str, told: str) -> None:
 
 def test_command_in_a_sentence_may_lack_arguments() -> None:
     check("normbench report-card --no-measure", complete=False)
-    with pytest.raises(Exception, match="--no-mesure"):
-        check("normbench report-card --no-mesure", complete=False)
+    for command, told in (
+        ("normbench report-card --no-mesure", "--no-mesure"),
+        ("normbnech open", "program normbnech"),
+    ):
+        with pytest.raises(Exception, match=told):
+            check(command, complete=False)
 
 
 @pytest.mark.parametrize(
@@ -252,6 +273,7 @@ def test_command_in_a_sentence_may_lack_arguments() -> None:
         "cat spec.yaml | normbench submit -",
         "id=$(normbench status)",
         "normbench submit 'spec.yaml",
+        "normbnech open",
     ],
 )
 def test_command_is_found_in_a_sentence(command: str) -> None:
