@@ -1,5 +1,9 @@
-"""Options, variables and extras that a sentence of a document names exist."""
+"""Names in documents exist: options, variables, extras, fields of answers, and all other names in inline code.
 
+What a page shows of a stored run and of an entry point is as the code has it.
+"""
+
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -10,9 +14,13 @@ from typing import Any
 import pytest
 import typer
 
+import normbench
+from guide.reference.http import openapi
 from normbench.cli import app
+from normcore.own_code import code_of
+from normcore.spec.resolve import resolve
 from normcore.variables import KNOWN, PREFIX
-from tests.documents import DOCUMENTS, ROOT, name_of
+from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, name_of
 
 OPTIONS = re.compile(r"`(--[^`]+)`")
 """Options in a sentence, without their command."""
@@ -25,6 +33,25 @@ VARIABLE = re.compile(rf"\b{PREFIX}(\w+)")
 RENAMED = {"RING_AGAIN_SECONDS"}  # the changelog has the old name
 EXTRAS = re.compile(r"(?:normbench|(?<=[\s'])\.)\[([\w,-]+)\]")
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+NAME = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)`")
+"""Name in a sentence, or several with dots between them: a field, an option of a spec, a class, a file."""
+CODE = ("benchmarks", "examples", "guide", "normbench", "normcore", "service", "tests", "workers")
+"""Folders of the code that documents name."""
+FOREIGN = {
+    *("__repr__", "_foreach", "cudaDeviceProp", "clockRate", "default_generator", "libgomp", "libgomp1", "ptxas"),
+    *("setup", "SLPVectorizer", "TMPDIR"),
+}
+"""Names of other programs."""
+ABSENT = {"Replayed", "seeds_together"}  # an earlier name, and an option that was considered
+FOR_USERS = re.compile(r"docs/(start|use|operate)/|docs/extend/own-code\.md")
+"""Pages for users of the service. Their names are those of the HTTP API, with its specs, and of the Python client."""
+OF_OTHERS = {
+    *("__init__", "__repr__", "localhost", "sqlite3"),
+    *("CHANGELOG", "log", "md", "py", "up"),  # files
+    *("grad_norm", "train", "normbench_build_info", "replay_of"),  # a series, a metric and a label
+    *("mixed", "p", "time"),  # columns
+}
+"""Names on the pages for users that are neither in the HTTP API nor in the Python client."""
 MISTAKES_IN_OPTIONS = {
     "`--wiat`": "--wiat",
     "`--crop 10`": "--crop",
@@ -66,6 +93,67 @@ def check_names(text: str) -> None:
         assert name in KNOWN | RENAMED, f"no variable {PREFIX}{name}"
     for extra in ",".join(EXTRAS.findall(text)).split(","):
         assert extra in {*DECLARED, ""}, f"no extra {extra}"
+
+
+def names(text: str) -> set[str]:
+    """Names in inline code of a document, each by itself."""
+    found = {name for names in NAME.findall(FENCE.sub("", text)) for name in names.split(".")}
+    return {name for name in found if not name.startswith(PREFIX)}
+
+
+@cache
+def words_of_code() -> frozenset[str]:
+    """All words of our code and of the names of its files. The text of this module has names of others."""
+    found = [file for folder in CODE for file in (ROOT / folder).rglob("*") if file.suffix in (".py", ".hpp", ".yaml")]
+    texts = [file.read_text(encoding="utf-8") for file in (*found, ROOT / "Makefile") if file != Path(__file__)]
+    return frozenset(word for text in (*texts, *map(name_of, found)) for word in re.findall(r"\w+", text))
+
+
+@cache
+def words_of_interfaces() -> frozenset[str]:
+    """Names in the HTTP API and in the Python client."""
+    return frozenset((*fields(openapi()), *vars(normbench.Client), *normbench.__all__))
+
+
+def fields(part: Any) -> Iterator[str]:
+    """Names in a part of the OpenAPI document: properties, parameters, and values that are names."""
+    if isinstance(part, dict):
+        yield from part
+        part = list(part.values())
+    if isinstance(part, list):
+        for below in part:
+            yield from fields(below)
+    elif isinstance(part, str) and part.isidentifier():
+        yield part
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_name_in_a_sentence_is_a_word_of_the_code(document: Path) -> None:
+    assert names(document.read_text(encoding="utf-8")) - words_of_code() - FOREIGN - ABSENT == set()
+
+
+@pytest.mark.parametrize("page", [page for page in DOCUMENTS if FOR_USERS.match(name_of(page))], ids=name_of)
+def test_every_name_on_a_page_for_users_is_of_an_interface(page: Path) -> None:
+    assert names(page.read_text(encoding="utf-8")) - words_of_interfaces() - OF_OTHERS == set()
+
+
+def test_unknown_names_are_found() -> None:
+    found = names("Each has `set_asid` and `code.workerz`, but no `spec`.\n```sh\nls `none`\n```\n")
+    assert found - words_of_code() == found - words_of_interfaces() == {"set_asid", "workerz"}
+
+
+def test_code_of_a_run_is_shown_with_the_fields_that_are_stored() -> None:
+    [shown] = [json.loads(block.text) for block in blocks(ROOT / "docs/extend/own-code.md") if block.language == "json"]
+    stored = code_of(resolve({"task": {"name": "permuted_digits", "profile": "smoke"}}))
+    assert (list(shown), list(shown["parts"])) == (list(stored), list(stored["parts"]))
+
+
+def test_entry_point_is_shown_as_the_example_has_it() -> None:
+    shown = [block.text for block in blocks(ROOT / "docs/extend/package.md") if block.title == "pyproject.toml"]
+    example = (ROOT / "examples/mean_absolute_norm/pyproject.toml").read_text(encoding="utf-8")
+    assert [tomllib.loads(text)["project"]["entry-points"] for text in shown] == [
+        tomllib.loads(example)["project"]["entry-points"]
+    ]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
