@@ -19,6 +19,7 @@ import pytest
 import typer
 
 from normbench.cli import app
+from normbench.cli.command import DIFFERS, DIVERGED, FAILED
 from tests.documents import DOCUMENTS, FENCE, ROOT, blocks, commands, name_of
 from tests.guide.http_calls import check_call
 
@@ -48,6 +49,10 @@ FAILING = re.compile(r"--fail(-with-body)?|-[a-zA-Z]*f[a-zA-Z]*")
 """Option with which curl exits 22 if the service refuses the call."""
 SENDING = re.compile(r"-d.*|--data(-.*)?|--json")
 """Option with which curl sends a body, so that the call is a POST."""
+STATUSES = {"not succeed|run failed": FAILED, "seeds of an experiment diverged": DIVERGED, "[Ss]ome .*differ": DIFFERS}
+"""Exit statuses by what pages say of them. All else is 0."""
+STATUS = re.compile(r"(?:exit status |^\| )(\d+)((?:: | means | \| )[^.]+)", re.IGNORECASE | re.MULTILINE)
+"""Exit status in a sentence or in a table, and what it means."""
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 MISTAKES = {
     "normbench leaderbord permuted_digits": "no command of normbench: leaderbord",
@@ -250,6 +255,15 @@ def test_every_command_of_a_document_exists(document: Path) -> None:
 def test_mistake_in_a_command_is_reported(command: str, told: str) -> None:
     with pytest.raises(Exception, match=re.escape(told)):
         check(command, complete=True)
+
+
+@pytest.mark.parametrize(("page", "count"), [("submit", 4), ("timing", 3)])
+def test_exit_statuses_of_a_page_are_those_of_the_commands(page: str, count: int) -> None:
+    found = STATUS.findall((ROOT / f"docs/use/{page}.md").read_text(encoding="utf-8"))
+    assert len(found) == count
+    for status, told in found:
+        [known] = [known for words, known in STATUSES.items() if re.search(words, told)] or [0]
+        assert int(status) == known, told
 
 
 def test_command_in_a_sentence_may_lack_arguments() -> None:
