@@ -30,10 +30,12 @@ class RecurrentCell(nn.Module):
         weight_ih: W_x (G H, F).
         weight_hh: W_h (G H, H).
         bias: b (G H).
+        bias_hh: bias of the recurrent term, as ``torch.nn`` has it; None in cells of specs.
         norm_x: norm of W_x x.
     """
 
     h0: Tensor
+    bias_hh: Tensor | None = None
 
     def __init__(
         self,

@@ -25,8 +25,8 @@ class GRU(RecurrentCell):
     The biases start at zero.
 
     Deviations: σ(z) is the weight of the old state, as in the authors' code (in the paper it is the weight of the
-    candidate). There are biases, as in the code. The candidate has one bias, outside the reset gate;
-    ``torch.nn.GRU`` has a second bias inside.
+    candidate). There are biases, as in the code. The candidate has one bias, outside the reset gate; with ``bias_hh``
+    it has a second bias inside, as in ``torch.nn.GRU``.
     """
 
     def __init__(self, options: spec.GRU, input_size: int, norm: Normalization) -> None:
@@ -38,6 +38,8 @@ class GRU(RecurrentCell):
     def step(self, term: Tensor, state: HiddenState, t: int) -> HiddenState:
         gates_x, candidate_x = term.tensor_split([self.gate_rows], 1)
         a_h = normalized_product(self.norm_h, self.weight_hh, state.h, t)  # (B, 3H)
+        if self.bias_hh is not None:
+            a_h = a_h + self.bias_hh
         gates_h, candidate_h = a_h.tensor_split([self.gate_rows], 1)
         r, z = (gates_x + gates_h).sigmoid().chunk(2, 1)  # Eq. 26
         n = torch.addcmul(candidate_x, r, candidate_h).tanh()  # Eq. 27

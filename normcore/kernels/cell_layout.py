@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from normcore.cells.borrowed import BorrowedCell
 from normcore.cells.gru import GRU
 from normcore.cells.lstm import LSTM
 from normcore.cells.rnn import RNN
@@ -67,6 +68,7 @@ class CellLayout:
     """Layout of a cell's normalization.
 
     Attributes:
+        cell: class of the cell's equations.
         kind: kind of all norms of the cell in this pass.
         gates: number of summed inputs that a unit has.
         sites: three sites: the input's term; the recurrent term, or the sum of both terms; the cell c.
@@ -76,6 +78,7 @@ class CellLayout:
         per_gate: whether each gate is normalized by itself.
     """
 
+    cell: type[nn.Module]
     kind: NormKind
     gates: int
     sites: tuple[SiteLayout, SiteLayout, SiteLayout]
@@ -97,11 +100,12 @@ class CellLayout:
         over_all_steps = modules[0] if type(modules[0]) is SequenceBatchNormAtSite else None
         if over_all_steps is not None:
             modules[0] = None
-        if type(cell) not in CELLS or any(type(m) not in (*KINDS, Identity, Shift) for m in modules if m is not None):
+        equations = cell.kind if type(cell) is BorrowedCell else type(cell)
+        if equations not in CELLS or any(type(m) not in (*KINDS, Identity, Shift) for m in modules if m is not None):
             return None
         if over_all_steps is not None and cell.bias_place != "outside":
             return None
-        sites = tuple(map(_site, names, modules))
+        sites = tuple(_site(*site) for site in zip(names, modules, (None, cell.bias_hh, None), strict=True))
         norms = [site.norm for site in sites if site.norm is not None]
         kinds = {_kind(norm) for norm in norms} or {NormKind.NONE}
         if len(kinds) > 1:
@@ -109,11 +113,12 @@ class CellLayout:
         [kind] = kinds
         apart = sites[0].norm is not None or (sites[1].norm is not None and not summed)
         return cls(
+            cell=equations,
             kind=kind,
             gates=cell.weight_hh.shape[0] // cell.weight_hh.shape[1],
             sites=sites,  # type: ignore[arg-type]
             over_all_steps=over_all_steps,
-            together=not isinstance(cell, GRU) and not apart,
+            together=equations is not GRU and not apart,
             per_gate=any(isinstance(norm, LayerNormalized) and _is_by_gate(norm) for norm in norms),
             carries_normalized=getattr(cell, "carries_normalized_cell", False),
             bias_inside=cell.bias_place != "outside",
@@ -174,8 +179,10 @@ def _fits(cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) ->
     )
 
 
-def _site(name: str, module: nn.Module | None) -> SiteLayout:
+def _site(name: str, module: nn.Module | None, bias: Tensor | None) -> SiteLayout:
     gain, shift = getattr(module, "weight", None), getattr(module, "bias", None)
+    if bias is not None:
+        shift = bias if shift is None else shift + bias
     return SiteLayout(name, module if type(module) in KINDS else None, gain, shift)
 
 

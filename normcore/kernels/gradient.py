@@ -17,7 +17,10 @@ def forbid_second_gradient(backward: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(backward)
     def check_and_run(ctx: Any, *grads: Any) -> Any:
         if torch.is_grad_enabled():
-            raise RuntimeError("fused kernels give no gradients of gradients: set training.kernel to reference")
+            raise RuntimeError(
+                "fused kernels give no gradients of gradients: set training.kernel to reference, or build a layer of"
+                ' normcore.nn with kernel="reference"'
+            )
         return backward(ctx, *grads)
 
     return check_and_run

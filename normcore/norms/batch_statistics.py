@@ -24,6 +24,8 @@ class BatchStatistics(nn.Module):
     Attributes:
         momentum: weight of the newest minibatch in running averages; None if a pass computes the statistics instead.
         uses_batch: whether evaluation mode, too, uses the minibatch's statistics.
+        standard_if_unknown: whether a population without statistics has mean 0 and variance 1; otherwise it is an
+            error.
         collecting: average that collects the statistics of forward passes; None outside of a collecting pass.
     """
 
@@ -36,6 +38,7 @@ class BatchStatistics(nn.Module):
         self.register_buffer("running_mean", torch.empty(0, size))
         self.register_buffer("running_var", torch.empty(0, size))
         self.uses_batch = False
+        self.standard_if_unknown = False
         self.collecting: StepAverage | None = None
         self._seen: list[Tensor] = []
 
@@ -94,6 +97,8 @@ class BatchStatistics(nn.Module):
             ValueError: there are no population statistics.
         """
         mean, var = self.running_mean, self.running_var
+        if mean.shape[0] == 0 and self.standard_if_unknown:
+            return mean.new_zeros(1, mean.shape[1]), var.new_ones(1, var.shape[1])
         if mean.shape[0] == 0:
             raise ValueError(
                 "expected population statistics in evaluation mode, received none; run forward passes over the"

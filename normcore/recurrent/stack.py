@@ -123,9 +123,9 @@ class Recurrent(nn.Module):
                 cell: Any = self.cells[layer + direction]
                 start = state.cells[layer] if state else self.initial_state(cell, x.shape[1])
                 t = state.t if state else 0
-                y, end, moments = self.unroll(cell, _reverse_time(x, mask) if direction else x, start, t, mask)
+                y, end, moments = self.unroll(cell, reverse_time(x, mask) if direction else x, start, t, mask)
                 take_in_moments(cell, moments, t)
-                outputs.append(_reverse_time(y, mask) if direction else y)
+                outputs.append(reverse_time(y, mask) if direction else y)
                 ends.append(end)
             x = outputs[0] if self.directions == 1 else torch.cat(outputs, -1)
         return x, tuple(ends)
@@ -187,7 +187,7 @@ def _mask(steps: int, lengths: Tensor) -> Tensor:
     return torch.arange(steps, device=lengths.device).unsqueeze(1) < lengths
 
 
-def _reverse_time(x: Tensor, mask: Tensor | None) -> Tensor:
+def reverse_time(x: Tensor, mask: Tensor | None) -> Tensor:
     """Reverse x (T, B, F) in time; padding stays at its place."""
     if mask is None:
         return x.flip(0)

@@ -6,6 +6,7 @@ matrices), ``cells.hpp`` and ``norms.hpp`` (the papers' equations), ``forward.hp
 """
 
 from normcore.kernels.cpu.load import KernelsMissing, describe_build, load
-from normcore.kernels.cpu.unroll import KernelFailed, unroll
+from normcore.kernels.cpu.operator import KernelFailed
+from normcore.kernels.cpu.unroll import unroll
 
 __all__ = ["KernelFailed", "KernelsMissing", "describe_build", "load", "unroll"]

@@ -58,7 +58,6 @@ class Plan:
         joint: whether gates share statistics, as in the paper; otherwise each gate is normalized by itself.
         factors: the precision of both factors of the recurrent product: W_h and h.
         mask: (T, B) of uint8, 0 at the steps that an example does not have; None if all examples have all steps.
-        keeps: whether gradients may be needed later.
         memory: bytes of shared memory that a block may use on this device.
     """
 
@@ -70,7 +69,6 @@ class Plan:
     carries_normalized: bool
     factors: torch.dtype
     mask: Tensor | None
-    keeps: bool
     memory: int
 
     def over(self, mask: Tensor | None, of_sums: Tensor | None, of_cell: Tensor | None) -> "Plan":

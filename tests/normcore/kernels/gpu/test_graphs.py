@@ -10,7 +10,7 @@ from torch import Tensor
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 
 from normcore import recurrent
-from normcore.kernels.gpu import graphs, recurrence, steps, steps_by_graph
+from normcore.kernels.gpu import graphs, operator, steps, steps_by_graph
 from normcore.kernels.gpu.plan import Plan
 from normcore.kernels.gpu.unroll import unroll as fused_unroll
 from tests.normcore.kernels.cell_pass import (
@@ -90,7 +90,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
     monkeypatch.setattr(steps_by_graph, "GRAPHS", graphs.Graphs(recorder))
     monkeypatch.setattr(Plan, "fits_on_chip", lambda *_: False)
-    monkeypatch.setattr(recurrence, "_design", lambda plan, of: steps_by_graph)
+    monkeypatch.setattr(operator, "_design", lambda plan, of: steps_by_graph)
     return recorder
 
 
@@ -118,7 +118,7 @@ def test_graphs_equal_single_steps_under_autocast(recorder: Recorder, monkeypatc
     x, start = drawn(built, steps=2, batch=2)
     unroll = torch.autocast("cpu", torch.bfloat16)(fused_unroll)
     found = [everything(unroll, built, x, start) for _ in range(4)]
-    monkeypatch.setattr(recurrence, "_design", lambda plan, of: steps)
+    monkeypatch.setattr(operator, "_design", lambda plan, of: steps)
     expected = everything(unroll, built, x, start)
     for by_graph in found:
         assert all(torch.equal(tensor, expected[name]) for name, tensor in by_graph.items())

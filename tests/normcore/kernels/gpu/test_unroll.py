@@ -215,7 +215,7 @@ def test_single_kernel_runs_all_steps_if_the_recurrent_weights_fit_on_the_chip(
 def test_size_that_fits_on_the_chip_depends_on_the_device(hidden: int, kib: int, expected: bool) -> None:
     nowhere = SitePlan(NormKind.NONE, 0.0, None)
     memory = kib * 1024
-    plan = Plan(1, nowhere, nowhere, False, False, False, torch.float32, mask=None, keeps=False, memory=memory)
+    plan = Plan(1, nowhere, nowhere, False, False, False, torch.float32, mask=None, memory=memory)
     assert plan.fits_on_chip(2, hidden) == expected
 
 

@@ -1,0 +1,361 @@
+"""Recurrent layers with the interface of ``torch.nn``, and with norms.
+
+Shapes: T steps, B examples, F inputs, H hidden units, G gates, L layers, D directions (1 or 2).
+"""
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any, ClassVar, Self, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from normcore import cells, norms
+from normcore.cells import gru, lstm, rnn
+from normcore.cells.borrowed import IDENTITY, BorrowedCell
+from normcore.cells.cell import HiddenState
+from normcore.nn.options import read_cell, read_norm
+from normcore.norms.normalization import Identity
+from normcore.norms.population import batch_norms, population_statistics
+from normcore.recurrent.stack import reverse_time
+from normcore.recurrent.unroll import take_in_moments
+from normcore.spec.methods.method import Method
+
+KERNELS = ("auto", "fused", "reference")
+SITES = ("norm_x", "norm_h", "norm_sum", "norm_c")
+
+
+class Layer(nn.Module):
+    """Recurrent layers of one kind of cell, with torch's arguments, names of weights, shapes and order of gates.
+
+    Each layer and direction has the weights ``weight_ih_l0`` W_x (G H, F) and ``weight_hh_l0`` W_h (G H, H), and with
+    ``bias`` the biases ``bias_ih_l0`` and ``bias_hh_l0`` (G H). Names of further layers end with their number, and
+    those of the backward direction with ``_reverse``. Norms are submodules ``norm_x_l0`` (of W_x x), ``norm_h_l0``
+    (of W_h h), ``norm_sum_l0`` (of the sum of both) and ``norm_c_l0`` (of the cell c). First states that are trained
+    are ``h0_l0`` and ``c0_l0`` (H).
+
+    Args:
+        norm: a method's tag; or a mapping of its options, as in a spec; or a ``Method``. With a norm over the batch,
+            the mapping may have ``track_running_stats`` and ``max_steps``, too.
+        kernel: ``auto`` for the fastest implementation that works here, ``fused`` or ``reference``.
+        options: the cell's own options, as in a spec. By default they are what torch does.
+
+    Raises:
+        ValueError: an argument does not fit; the message names it.
+    """
+
+    TAG: ClassVar[str]
+    CELL: ClassVar[Any]
+    STATE: ClassVar[Any] = HiddenState
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        *,
+        norm: str | Mapping[str, Any] | Method = "none",
+        kernel: str = "auto",
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if kernel not in KERNELS:
+            raise ValueError(f"kernel: expected {', '.join(KERNELS)}, received {kernel!r}")
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"dropout: expected a number from 0 to 1, received {dropout!r}")
+        if input_size < 1:
+            raise ValueError(f"input_size: expected 1 or more, received {input_size}")
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+        sizes = {"hidden_size": hidden_size, "num_layers": num_layers, "bidirectional": bidirectional}
+        self.options = read_cell(self.TAG, sizes, options)
+        self.norm, self.statistics = read_norm(norm, self.options)
+        self.kernel = kernel
+        self.suffixes = [f"_l{k}{way}" for k in range(num_layers) for way in ("", "_reverse")[: self.directions]]
+        normalization = norms.build(self.norm)
+        if self.norm.initializes_from_data:
+            raise ValueError(f"norm: {self.norm.method} would take its first weights from data; choose another init")
+        self._bias_place = normalization.bias
+        self._carries_normalized_cell = normalization.carries_normalized_cell
+        self._noise = normalization.initial_state_noise
+        self._sites: tuple[str, ...] = ()
+        for k, suffix in enumerate(self.suffixes):
+            self._add(suffix, input_size if k < self.directions else hidden_size * self.directions, normalization)
+        self._begin_statistics()
+        self.to(device=device, dtype=dtype)
+
+    @property
+    def directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    def _add(self, suffix: str, size: int, normalization: norms.Normalization) -> None:
+        """Make the weights, first states and norms of a layer's direction that reads ``size`` numbers a step."""
+        bare = copy(normalization)
+        object.__setattr__(bare, "parametrize", lambda *_: None)
+        cell: Any = cells.build(self.options, size, bare)
+        for name in ("weight_ih", "weight_hh"):
+            self.register_parameter(name + suffix, getattr(cell, name))
+        if self.bias:
+            for name, bias in zip(("bias_ih", "bias_hh"), self._first_biases(cell, normalization), strict=True):
+                self.register_parameter(name + suffix, nn.Parameter(bias))
+        for part in self.STATE._fields:
+            if isinstance(getattr(cell, f"{part}0"), nn.Parameter):
+                self.register_parameter(f"{part}0{suffix}", getattr(cell, f"{part}0"))
+        self._sites = tuple(site for site in SITES if not isinstance(getattr(cell, site, IDENTITY), Identity))
+        for site in self._sites:
+            self.add_module(site + suffix, getattr(cell, site))
+        normalization.parametrize(self, f"weight_ih{suffix}", f"weight_hh{suffix}")
+
+    def _first_biases(self, cell: Any, normalization: norms.Normalization) -> tuple[Tensor, Tensor]:
+        """Return the initial values of both biases (G H). By default each is drawn as torch draws it."""
+        first = cell.bias.detach()
+        if self.options.recurrent_init != "uniform":
+            return first, torch.zeros_like(first)
+        bound = self.hidden_size**-0.5
+        drawn, second = (torch.empty_like(first).uniform_(-bound, bound) for _ in range(2))
+        if normalization.bias_init:
+            drawn += torch.empty_like(first).uniform_(-normalization.bias_init, normalization.bias_init)
+        if self.TAG == "lstm":
+            drawn[self.hidden_size : 2 * self.hidden_size] += cast(Any, self.options).forget_bias
+        return drawn, second
+
+    def _begin_statistics(self) -> None:
+        """Let the norms over the batch keep statistics as ``nn.BatchNorm1d``, which begin with mean 0 and variance
+        1."""
+        tracked, max_steps = self.statistics
+        for norm in batch_norms(self).values():
+            norm.standard_if_unknown = True
+            if not tracked:
+                norm.uses_batch, norm.momentum = True, None
+            if max_steps is not None:
+                norm.running_mean = norm.running_mean.new_zeros(max_steps, norm.running_mean.shape[1])
+                norm.running_var = torch.ones_like(norm.running_mean)
+
+    def _apply(self, *of: Any, **named: Any) -> Self:
+        super()._apply(*of, **named)  # type: ignore[no-untyped-call]
+        self._choose_kernel()
+        return self
+
+    def _choose_kernel(self) -> None:
+        """Choose the implementation of the loop over time for the weights' device and type."""
+        from normcore import kernels  # here, as importing the library should take little longer than importing torch
+
+        weight = next(self.parameters())
+        kernel = "reference" if weight.is_meta else self.kernel
+        _, self._unroll = kernels.choose(kernel, self.options, self.norm, weight.device, weight.dtype)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._choose_kernel()  # this machine may have other kernels
+
+    def extra_repr(self) -> str:
+        told = [f"{self.input_size}, {self.hidden_size}"]
+        for name, usual in (
+            *(("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0), ("bidirectional", False)),
+        ):
+            if getattr(self, name) != usual:
+                told.append(f"{name}={getattr(self, name)}")
+        return ", ".join([*told, f"norm={self.norm.method}"])
+
+    def flatten_parameters(self) -> None:
+        """Do nothing: torch's layers lay their weights side by side for cuDNN."""
+
+    def forward(self, x: Tensor | PackedSequence, hx: Any = None) -> tuple[Any, Any]:
+        """Read sequences.
+
+        Args:
+            x: (T, B, F); (B, T, F) with ``batch_first``; (T, F) for a single sequence; or a ``PackedSequence``.
+            hx: first states (L D, B, H), or (L D, H) for a single sequence: h_0, and for an LSTM (h_0, c_0). None
+                begins with zeros, or with the trained first states.
+
+        Returns:
+            The last layer's h at every step, (T, B, D H) in the form of x; and the last states in the form of ``hx``.
+
+        Raises:
+            RuntimeError: shapes, types or devices do not fit.
+            ValueError: there is only one example, and the norm takes statistics over the examples.
+        """
+        if isinstance(x, PackedSequence):
+            return self._read_packed(x, hx)
+        self._check_input(x, (2, 3))
+        single = x.dim() == 2
+        if single:
+            x = x.unsqueeze(1)
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        if len(x) == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        y, ends = self._run(x, None, self._first_states(hx, x, single))
+        if single:
+            return y.squeeze(1), self._form(tuple(part.squeeze(1) for part in ends))
+        return y.transpose(0, 1) if self.batch_first else y, self._form(ends)
+
+    def _read_packed(self, packed: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
+        """Read packed sequences in the order in which they are packed, the longest first."""
+        self._check_input(packed.data, (2,))
+        x, lengths = pad_packed_sequence(PackedSequence(packed.data, packed.batch_sizes))
+        states = self._first_states(hx, x, False)
+        if states is not None and packed.sorted_indices is not None:
+            states = tuple(part.index_select(1, packed.sorted_indices) for part in states)
+        sizes = packed.batch_sizes.to(x.device)
+        mask = torch.arange(x.shape[1], device=x.device) < sizes.unsqueeze(1)
+        y, ends = self._run(x, mask, states)
+        if packed.unsorted_indices is not None:
+            ends = tuple(part.index_select(1, packed.unsorted_indices) for part in ends)
+        data = pack_padded_sequence(y, lengths).data
+        return packed._replace(data=data), self._form(ends)
+
+    def _run(
+        self, x: Tensor, mask: Tensor | None, states: tuple[Tensor, ...] | None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Run all layers and directions over x (T, B, F); return y (T, B, D H) and the last states (L D, B, H)."""
+        x = x.to(self._weight(0).dtype)
+        ends = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout and self.training:
+                x = functional.dropout(x, self.dropout)
+            outputs = []
+            for direction in range(self.directions):
+                k = layer * self.directions + direction
+                cell = self._borrow(k)
+                start = self.STATE(*(part[k] for part in states)) if states else self._own_state(k, x)
+                y, end, moments = self._unroll(cell, reverse_time(x, mask) if direction else x, start, 0, mask)
+                self._take_in(cell, moments)
+                outputs.append(reverse_time(y, mask) if direction else y)
+                ends.append(end)
+            x = outputs[0] if self.directions == 1 else torch.cat(outputs, -1)
+        return x, tuple(torch.stack(parts) for parts in zip(*ends, strict=True))
+
+    def _weight(self, k: int) -> Tensor:
+        weight: Tensor = getattr(self, f"weight_hh{self.suffixes[k]}")
+        return weight
+
+    def _borrow(self, k: int) -> BorrowedCell:
+        """Lend the weights and norms of a layer's direction to a cell."""
+        suffix, weight_hh = self.suffixes[k], self._weight(k)
+        bias, bias_hh = weight_hh.new_zeros(len(weight_hh)), None
+        if self.bias:
+            bias, bias_hh = getattr(self, f"bias_ih{suffix}"), getattr(self, f"bias_hh{suffix}")
+            if self.TAG != "gru":
+                bias, bias_hh = bias + bias_hh, None
+        return BorrowedCell(
+            self.CELL,
+            getattr(self, f"weight_ih{suffix}"),
+            weight_hh,
+            bias,
+            bias_hh,
+            self._bias_place,
+            {site: getattr(self, site + suffix) for site in self._sites},
+            self._carries_normalized_cell,
+        )
+
+    def _own_state(self, k: int, x: Tensor) -> Any:
+        """Return the first state of a layer's direction: zeros or trained numbers, in training with the norm's
+        noise."""
+        suffix, parts = self.suffixes[k], []
+        for part in self.STATE._fields:
+            trained = getattr(self, f"{part}0{suffix}", None)
+            parts.append(
+                x.new_zeros(x.shape[1], self.hidden_size) if trained is None else trained.expand(x.shape[1], -1)
+            )
+        if self._noise and self.training:
+            parts[0] = parts[0] + self._noise * torch.randn_like(parts[0])
+        return self.STATE(*parts)
+
+    def _take_in(self, cell: BorrowedCell, moments: Mapping[str, Tensor]) -> None:
+        if not moments:
+            return
+        longest = self.statistics.max_steps
+        take_in_moments(cast(nn.Module, cell), {name: part[:, :longest] for name, part in moments.items()})
+
+    def calibrate(self, batches: Iterable[Tensor | PackedSequence]) -> None:
+        """Compute the statistics that evaluation uses, for norms over the batch: at each step the average of the means
+        and biased variances of all batches (Cooijmans et al. 2017, section 3). Steps beyond the longest sequence have
+        the statistics of the last step.
+
+        Args:
+            batches: inputs as of ``forward``.
+
+        Raises:
+            ValueError: there is no batch, or the layer keeps no statistics.
+        """
+        if not batch_norms(self) or not self.statistics.tracked:
+            raise ValueError("calibrate: this layer has no statistics of a population")
+        training = self.training
+        try:
+            with torch.no_grad(), population_statistics(self.eval()):
+                for x in batches:
+                    self(x)
+        finally:
+            self.train(training)
+
+    def _first_states(self, hx: Any, x: Tensor, single: bool) -> tuple[Tensor, ...] | None:
+        """Check the first states, and return them as (L D, B, H). None if there are none."""
+        if hx is None:
+            return None
+        states = (hx,) if self.STATE is HiddenState else tuple(hx)
+        expected = (len(self.suffixes), *(() if single else (x.shape[1],)), self.hidden_size)
+        if len(states) != len(self.STATE._fields):
+            raise RuntimeError(f"Expected {len(self.STATE._fields)} hidden states, got {len(states)}")
+        for k, state in enumerate(states):
+            if state.shape != expected:
+                raise RuntimeError(f"Expected hidden[{k}] size {expected}, got {list(state.shape)}")
+            if state.dtype != x.dtype and not torch.is_autocast_enabled(x.device.type):
+                raise RuntimeError(
+                    "Input and hidden tensors are not the same dtype, found input tensor with"
+                    f" {x.dtype} and hidden tensor with {state.dtype}"
+                )
+            if state.device != x.device:
+                raise RuntimeError(
+                    "Input and hidden tensors are not at the same device, found input tensor at"
+                    f" {x.device} and hidden tensor at {state.device}"
+                )
+        weight = self._weight(0)
+        return tuple((state.unsqueeze(1) if single else state).to(weight.dtype) for state in states)
+
+    def _check_input(self, x: Tensor, dimensions: tuple[int, ...]) -> None:
+        weight = self._weight(0)
+        if x.dim() not in dimensions:
+            raise RuntimeError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {x.dim()}D instead")
+        if x.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
+            )
+        if x.device != weight.device:
+            raise RuntimeError(
+                "Input and parameter tensors are not at the same device, found input tensor at"
+                f" {x.device} and parameter tensor at {weight.device}"
+            )
+        if torch.float16 in (x.dtype, weight.dtype):
+            raise RuntimeError(
+                "float16 is too narrow for statistics over a layer; use float32 weights, with torch.autocast in"
+                " bfloat16 if you want its speed"
+            )
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise RuntimeError(f"input must have the type {weight.dtype}, got type {x.dtype}")
+
+    def _form(self, states: tuple[Tensor, ...]) -> Any:
+        return states[0] if len(states) == 1 else states
+
+
+class LSTM(Layer):
+    __doc__ = f"Long short-term memory as ``torch.nn.LSTM``, with norms. {Layer.__doc__}"
+    TAG, CELL, STATE = "lstm", lstm.LSTM, lstm.LSTMState
+
+
+class GRU(Layer):
+    __doc__ = f"Gated recurrent unit as ``torch.nn.GRU``, with norms. {Layer.__doc__}"
+    TAG, CELL = "gru", gru.GRU
+
+
+class RNN(Layer):
+    __doc__ = f"Simple recurrent network with tanh as ``torch.nn.RNN``, with norms. {Layer.__doc__}"
+    TAG, CELL = "rnn", rnn.RNN

@@ -1,0 +1,80 @@
+"""Read the arguments of a layer: its cell's options, and its norm.
+
+The options are those of specs. Their defaults here make a layer without a norm what ``torch.nn`` has.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+from normcore.spec.methods.method import Method
+from normcore.spec.models.recurrent import RecurrentModel
+
+TORCH = {"recurrent_init": "uniform", "first_state": "zeros"}
+OF_LSTM = {"forget_bias": 0.0, "first_cell": "zeros", "cell_bias": False}
+RUNNING = {"population": "running"}
+
+
+class Statistics(NamedTuple):
+    """How a layer with norms over the batch keeps running statistics.
+
+    Attributes:
+        tracked: whether there are any; otherwise evaluation, too, uses the minibatch's statistics.
+        max_steps: number of steps with statistics of their own; later steps have those of the last. None for as many
+            as the longest sequence of training has.
+    """
+
+    tracked: bool = True
+    max_steps: int | None = None
+
+
+def read_cell(tag: str, sizes: Mapping[str, Any], options: Mapping[str, Any]) -> RecurrentModel:
+    """Read the options of a cell.
+
+    Raises:
+        ValueError: an option is unknown, or has a wrong value; the message names the option.
+    """
+    defaults = {**TORCH, **(OF_LSTM if tag == "lstm" else {})}
+    cell: RecurrentModel = _validated(CELLS[tag], {"cell": tag, **defaults, **options, **sizes}, "")
+    return cell
+
+
+def read_norm(norm: str | Mapping[str, Any] | Method, cell: RecurrentModel) -> tuple[Method, Statistics]:
+    """Read the argument ``norm`` of a layer.
+
+    Raises:
+        ValueError: there is no such method, it has no place in the cell, or an option does not fit; the message names
+            what does not fit.
+    """
+    if isinstance(norm, Method):
+        return _fitting(norm, cell), Statistics()
+    given: dict[str, Any] = {"method": norm} if isinstance(norm, str) else dict(norm)
+    statistics = Statistics(given.pop("track_running_stats", True), given.pop("max_steps", None))
+    tag = given.get("method")
+    if tag not in METHODS:
+        try:
+            METHODS.validate(given)
+        except PydanticCustomError as error:
+            raise ValueError(f"norm: {error}") from None
+    kind: Any = METHODS[str(tag)]
+    running = RUNNING if "population" in kind.model_fields else {}
+    return _fitting(_validated(kind, {**kind.defaults(type(cell)), **running, **given}, "norm."), cell), statistics
+
+
+def _fitting(method: Method, cell: RecurrentModel) -> Method:
+    misfit = method.misfit(cell)
+    if misfit is not None:
+        raise ValueError(f"norm.{misfit.field}: {misfit.message}")
+    return method
+
+
+def _validated(kind: Any, given: Mapping[str, Any], where: str) -> Any:
+    try:
+        return kind.model_validate(given, strict=False)
+    except ValidationError as error:
+        found = "; ".join(f"{where}{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise ValueError(found) from None
