@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from normcore.cells.borrowed import BorrowedCell
 from normcore.cells.gru import GRU
 from normcore.cells.lstm import LSTM
 from normcore.cells.rnn import RNN
+from normcore.cells.view import CellView
 from normcore.norms.batch_statistics import require_examples
 from normcore.norms.layer_norm import LayerNormalized
 from normcore.norms.normalization import Identity, Shift
@@ -100,7 +100,7 @@ class CellLayout:
         over_all_steps = modules[0] if type(modules[0]) is SequenceBatchNormAtSite else None
         if over_all_steps is not None:
             modules[0] = None
-        equations = cell.kind if type(cell) is BorrowedCell else type(cell)
+        equations = cell.kind if type(cell) is CellView else type(cell)
         if equations not in CELLS or any(type(m) not in (*KINDS, Identity, Shift) for m in modules if m is not None):
             return None
         if over_all_steps is not None and cell.bias_place != "outside":

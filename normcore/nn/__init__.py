@@ -8,6 +8,14 @@
 Without a norm they compute what ``torch.nn`` computes, and their ``state_dict`` is torch's.
 """
 
-from normcore.nn.layers import GRU, LSTM, RNN
+import gc
+
+collects = gc.isenabled()
+gc.disable()  # one search through all objects of torch would take as long as these imports
+try:
+    from normcore.nn.layers import GRU, LSTM, RNN
+finally:
+    if collects:
+        gc.enable()
 
 __all__ = ["GRU", "LSTM", "RNN"]

@@ -14,15 +14,16 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from normcore import cells, norms
 from normcore.cells import gru, lstm, rnn
-from normcore.cells.borrowed import IDENTITY, BorrowedCell
 from normcore.cells.cell import HiddenState
-from normcore.nn.options import read_cell, read_norm
+from normcore.cells.view import IDENTITY, CellView
+from normcore.nn.options import Statistics, read_cell, read_norm
 from normcore.norms.normalization import Identity
 from normcore.norms.population import batch_norms, population_statistics
 from normcore.recurrent.stack import reverse_time
 from normcore.recurrent.unroll import take_in_moments
 from normcore.spec.methods.method import Method
 
+MOMENTUM = 0.1  # of running statistics, as in nn.BatchNorm1d, where a method has no option for it
 KERNELS = ("auto", "fused", "reference")
 SITES = ("norm_x", "norm_h", "norm_sum", "norm_c")
 
@@ -81,8 +82,6 @@ class Layer(nn.Module):
         self.kernel = kernel
         self.suffixes = [f"_l{k}{way}" for k in range(num_layers) for way in ("", "_reverse")[: self.directions]]
         normalization = norms.build(self.norm)
-        if self.norm.initializes_from_data:
-            raise ValueError(f"norm: {self.norm.method} would take its first weights from data; choose another init")
         self._bias_place = normalization.bias
         self._carries_normalized_cell = normalization.carries_normalized_cell
         self._noise = normalization.initial_state_noise
@@ -128,11 +127,19 @@ class Layer(nn.Module):
         return drawn, second
 
     def _begin_statistics(self) -> None:
-        """Let the norms over the batch keep statistics as ``nn.BatchNorm1d``, which begin with mean 0 and variance
-        1."""
+        """Let the norms over the batch keep statistics as ``nn.BatchNorm1d``, which begin with mean 0 and variance 1.
+
+        Raises:
+            ValueError: there are no such norms, and options of statistics were given.
+        """
         tracked, max_steps = self.statistics
-        for norm in batch_norms(self).values():
+        found = batch_norms(self).values()
+        if not found and self.statistics != Statistics():
+            raise ValueError(f"norm: {self.norm.method} keeps no statistics; remove track_running_stats and max_steps")
+        for norm in found:
             norm.standard_if_unknown = True
+            if not hasattr(self.norm, "population"):
+                norm.momentum = MOMENTUM
             if not tracked:
                 norm.uses_batch, norm.momentum = True, None
             if max_steps is not None:
@@ -225,7 +232,7 @@ class Layer(nn.Module):
             outputs = []
             for direction in range(self.directions):
                 k = layer * self.directions + direction
-                cell = self._borrow(k)
+                cell = self._view(k)
                 start = self.STATE(*(part[k] for part in states)) if states else self._own_state(k, x)
                 y, end, moments = self._unroll(cell, reverse_time(x, mask) if direction else x, start, 0, mask)
                 self._take_in(cell, moments)
@@ -238,7 +245,7 @@ class Layer(nn.Module):
         weight: Tensor = getattr(self, f"weight_hh{self.suffixes[k]}")
         return weight
 
-    def _borrow(self, k: int) -> BorrowedCell:
+    def _view(self, k: int) -> CellView:
         """Lend the weights and norms of a layer's direction to a cell."""
         suffix, weight_hh = self.suffixes[k], self._weight(k)
         bias, bias_hh = weight_hh.new_zeros(len(weight_hh)), None
@@ -246,7 +253,7 @@ class Layer(nn.Module):
             bias, bias_hh = getattr(self, f"bias_ih{suffix}"), getattr(self, f"bias_hh{suffix}")
             if self.TAG != "gru":
                 bias, bias_hh = bias + bias_hh, None
-        return BorrowedCell(
+        return CellView(
             self.CELL,
             getattr(self, f"weight_ih{suffix}"),
             weight_hh,
@@ -270,7 +277,7 @@ class Layer(nn.Module):
             parts[0] = parts[0] + self._noise * torch.randn_like(parts[0])
         return self.STATE(*parts)
 
-    def _take_in(self, cell: BorrowedCell, moments: Mapping[str, Tensor]) -> None:
+    def _take_in(self, cell: CellView, moments: Mapping[str, Tensor]) -> None:
         if not moments:
             return
         longest = self.statistics.max_steps

@@ -20,7 +20,7 @@ RUNNING = {"population": "running"}
 
 
 class Statistics(NamedTuple):
-    """How a layer with norms over the batch keeps running statistics.
+    """Choice of the running statistics that a layer with norms over the batch keeps.
 
     Attributes:
         tracked: whether there are any; otherwise evaluation, too, uses the minibatch's statistics.
@@ -53,7 +53,7 @@ def read_norm(norm: str | Mapping[str, Any] | Method, cell: RecurrentModel) -> t
     if isinstance(norm, Method):
         return _fitting(norm, cell), Statistics()
     given: dict[str, Any] = {"method": norm} if isinstance(norm, str) else dict(norm)
-    statistics = Statistics(given.pop("track_running_stats", True), given.pop("max_steps", None))
+    statistics = _take_statistics(given)
     tag = given.get("method")
     if tag not in METHODS:
         try:
@@ -63,6 +63,16 @@ def read_norm(norm: str | Mapping[str, Any] | Method, cell: RecurrentModel) -> t
     kind: Any = METHODS[str(tag)]
     running = RUNNING if "population" in kind.model_fields else {}
     return _fitting(_validated(kind, {**kind.defaults(type(cell)), **running, **given}, "norm."), cell), statistics
+
+
+def _take_statistics(given: dict[str, Any]) -> Statistics:
+    """Take the options of a layer's statistics out of ``given``."""
+    tracked, max_steps = given.pop("track_running_stats", True), given.pop("max_steps", None)
+    if not isinstance(tracked, bool):
+        raise ValueError(f"norm.track_running_stats: expected True or False, received {tracked!r}")
+    if max_steps is not None and (not isinstance(max_steps, int) or max_steps < 1):
+        raise ValueError(f"norm.max_steps: expected a whole number from 1 on, or None, received {max_steps!r}")
+    return Statistics(tracked, max_steps)
 
 
 def _fitting(method: Method, cell: RecurrentModel) -> Method:

@@ -7,23 +7,19 @@ Shapes: T steps, B examples, F inputs, H hidden units, G gates, S known steps of
 """
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from normcore.kernels.cell_layout import CellLayout, NormKind
+from normcore.kernels.cell_layout import CellLayout
+from normcore.kernels.cpu.arrays import SITES, Sizes, lay_out, lay_out_once
 from normcore.kernels.cpu.load import load
 from normcore.kernels.cpu.recurrence import Recurrence, Site, address
 from normcore.kernels.gradient import forbid_second_gradient
 from normcore.kernels.library import LIBRARY, register_gradient
 
-KEPT_INPUTS = 60  # with this many features or more, W_x x is saved for backward: computing it again would take longer
-MEASURED_ANEW = 8  # with fewer examples, batch norms' statistics are not saved: they are as large as for more examples
-CACHE_LINE = 64  # bytes; the kernels expect that each kept array begins with a cache line
-SITES = ("input", "recurrent", "cell")
 INPUTS = ("x", "h0", "c0", "weight_ih", "weight_hh", "bias")
 PARAMETERS = tuple(f"{part}_{site}" for site in SITES for part in ("gain", "shift"))
 POPULATION = tuple(f"{part}_{site}" for site in SITES for part in ("mean", "var"))
@@ -35,7 +31,7 @@ class KernelFailed(RuntimeError):
 
 
 class Plan(NamedTuple):
-    """What a pass computes, in the numbers that an operator takes; the names are those of ``CellLayout``.
+    """Choices of a pass, as numbers that an operator takes; the names are those of ``CellLayout``.
 
     Attributes:
         first: number of the first step.
@@ -98,12 +94,10 @@ TENSORS = (
 PASS = "str cell, int[] plan, bool[] normalized, bool[] measured, float[] eps"
 LIBRARY.define(
     f"recurrence({TENSORS}, {PASS}, bool keeps) -> (Tensor y, Tensor h, Tensor c, Tensor moments, Tensor kept)",
-    tags=(torch.Tag.needs_exact_strides,),
 )
 LIBRARY.define(
     f"recurrence_backward({TENSORS}, {PASS}, Tensor y, Tensor kept, {_optional(['grad_y', 'grad_h', 'grad_c'])},"
     " bool into_x) -> Tensor[]",
-    tags=(torch.Tag.needs_exact_strides,),
 )
 N_TENSORS = GIVEN + 1 + len(POPULATION)
 N_ARGUMENTS = N_TENSORS + len(Pass._fields)
@@ -130,91 +124,6 @@ Raises:
 recurrence_backward = torch.ops.normbench.recurrence_backward.default
 
 
-class _Sizes(NamedTuple):
-    """All that the sizes of a pass's arrays follow from."""
-
-    cell: str
-    dtype: torch.dtype
-    kind: int
-    together: int
-    normalized: tuple[bool, ...]
-    measured: tuple[bool, ...]
-    has_c: bool
-    steps: int
-    batch: int
-    inputs: int
-    hidden: int
-    gates: int
-
-
-class _Arrays(NamedTuple):
-    """Arrays that lie one after the other in a tensor.
-
-    Attributes:
-        fields: for each array, the site of its field in the structure, empty for none, the field, and the number of
-            bytes before the array.
-        size: how many numbers the tensor has.
-    """
-
-    fields: tuple[tuple[str, str, int], ...]
-    size: int
-
-    @classmethod
-    def of(cls, sizes: Iterable[tuple[str, str, int]], dtype: torch.dtype, line: int) -> "_Arrays":
-        """Lay out arrays, each from the beginning of a line of ``line`` bytes on.
-
-        Args:
-            sizes: for each array the site, the field, and how many numbers it has.
-        """
-        each, fields, end = line // dtype.itemsize, [], 0
-        for site, field, size in sizes:
-            begin = -(-end // each) * each
-            fields.append((site, field, begin * dtype.itemsize))
-            end = begin + size
-        return cls(tuple(fields), end)
-
-    def point(self, structure: Recurrence, tensor: Tensor) -> None:
-        """Point the structure's fields at the arrays in ``tensor``."""
-        first = tensor.data_ptr()
-        for site, field, begin in self.fields:
-            setattr(getattr(structure, site) if site else structure, field, first + begin)
-
-
-def _lay_out(of: _Sizes) -> tuple[_Arrays, _Arrays]:
-    """Lay out the arrays that forward fills for backward, and the moments (2, T, G H) or (2, T, H) of the norms."""
-    widths = (of.gates * of.hidden, of.gates * of.hidden, of.hidden)
-    moments = [
-        (site, "moments", 2 * of.steps * width)
-        for site, measured, width in zip(SITES, of.measured, widths, strict=True)
-        if measured
-    ]
-    return _Arrays.of(_kept(of), of.dtype, CACHE_LINE), _Arrays.of(moments, of.dtype, of.dtype.itemsize)
-
-
-_lay_out_once = lru_cache(maxsize=64)(_lay_out)
-
-
-def _kept(of: _Sizes) -> Iterator[tuple[str, str, int]]:
-    """List the arrays that forward fills for backward: the site, the field, and how many numbers."""
-    kernels = load(of.cell, of.dtype)
-    stride, padded = kernels.normbench_stride(int(of.hidden)), kernels.normbench_padded(int(of.hidden))
-    over_examples = of.kind == NormKind.BATCH_NORM
-    keeps_sums = of.cell != "RNN"  # an RNN's outputs serve instead: as many numbers as its sums
-    if keeps_sums:
-        yield "", "kept_recurrent", of.steps * of.batch * stride
-    if keeps_sums and of.inputs >= KEPT_INPUTS and not of.together:
-        yield "", "kept_input", of.steps * of.batch * stride
-    if of.has_c:
-        yield "", "kept_c", of.steps * of.batch * padded
-    if over_examples and not of.has_c and of.batch < MEASURED_ANEW:
-        yield "", "longest_h", of.steps
-        return
-    lines = padded if over_examples else of.batch
-    for site, normalized in zip(SITES, of.normalized, strict=True):
-        if normalized:
-            yield site, "statistics", of.steps * lines * 2 * (1 if site == "cell" else of.gates)
-
-
 class _Call:
     """A call of an operator: its arguments, and the arrays that the kernel fills."""
 
@@ -226,7 +135,7 @@ class _Call:
         x, self.h0, self.c0, _, weight_hh, *_ = arguments
         self.x: Tensor = x
         (steps, batch, inputs), hidden = x.shape, self.h0.shape[1]
-        self.sizes = _Sizes(
+        self.sizes = Sizes(
             of.cell,
             x.dtype,
             plan.kind,
@@ -241,7 +150,7 @@ class _Call:
             weight_hh.shape[0] // hidden,
         )
         known = isinstance(steps, int) and isinstance(batch, int)  # a compiler's symbols have no value
-        self.kept, self.moments = (_lay_out_once if known else _lay_out)(self.sizes)
+        self.kept, self.moments = (lay_out_once if known else lay_out)(self.sizes)
 
     def make_room(self, keeps: bool) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """Allocate y, h, c, the moments, and the arrays for backward."""
@@ -314,7 +223,8 @@ def _forward(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
 def _backward(*arguments: Any) -> list[Tensor]:
     call = _Call(arguments)
     *after, into_x = arguments[N_ARGUMENTS:]
-    y, kept, grad_y, grad_h, grad_c = (None if tensor is None else tensor.contiguous() for tensor in after)
+    contiguous: list[Any] = [None if tensor is None else tensor.contiguous() for tensor in after]
+    y, kept, grad_y, grad_h, grad_c = contiguous
     grads = _make_grads(call, into_x)
 
     def fill(structure: Recurrence) -> None:

@@ -28,11 +28,9 @@ PASS = "int gates, int[] kinds, float[] eps, bool together, bool joint, bool car
 KEPT = "Tensor states, Tensor cells, Tensor sums, Tensor statistics_sums, Tensor statistics_cell"
 LIBRARY.define(
     f"term_recurrence({TENSORS}, {PASS}, bool keeps) -> (Tensor h, Tensor c, {KEPT})",
-    tags=(torch.Tag.needs_exact_strides,),
 )
 LIBRARY.define(
     f"term_recurrence_backward({TENSORS}, {PASS}, {KEPT}, Tensor? grad_h, Tensor? grad_c, Tensor? grad_y) -> Tensor[]",
-    tags=(torch.Tag.needs_exact_strides,),
 )
 term_recurrence = torch.ops.normbench.term_recurrence.default
 """Compute a pass of a cell by Triton's kernels, from the input's term of all steps.
@@ -56,7 +54,7 @@ Returns:
 term_recurrence_backward = torch.ops.normbench.term_recurrence_backward.default
 
 
-class _Given(NamedTuple):
+class _Arguments(NamedTuple):
     term: Tensor
     h0: Tensor
     c0: Tensor | None
@@ -100,7 +98,7 @@ class _Given(NamedTuple):
         return Tensors(self.term, weight, states, cells, sums, *self.parameters)
 
 
-GIVEN = len(_Given._fields)
+GIVEN = len(_Arguments._fields)
 
 
 class _Room(NamedTuple):
@@ -115,7 +113,7 @@ class _Room(NamedTuple):
     statistics_cell: Tensor
 
     @classmethod
-    def of(cls, given: _Given, plan: Plan, keeps: bool) -> "_Room":
+    def of(cls, given: _Arguments, plan: Plan, keeps: bool) -> "_Room":
         """Allocate the results, and point the plan at its statistics."""
         term, (batch, hidden) = given.term, given.h0.shape
         plan.make_room(len(term), batch, hidden, term)
@@ -156,7 +154,7 @@ def _design(plan: Plan, of: Tensors) -> ModuleType:
 
 
 def _forward(*arguments: Any) -> tuple[Tensor, ...]:
-    given, keeps = _Given(*map(_contiguous, arguments[:-1])), arguments[-1]
+    given, keeps = _Arguments(*map(_contiguous, arguments[:-1])), arguments[-1]
     device = given.term.device
     with torch.cuda.device_of(given.term), torch.autocast(device.type, enabled=False):  # type: ignore[no-untyped-call]
         plan = given.plan(_memory_of_a_block())
@@ -174,7 +172,7 @@ def _forward(*arguments: Any) -> tuple[Tensor, ...]:
 
 
 def _backward(*arguments: Any) -> list[Tensor]:
-    given = _Given(*map(_contiguous, arguments[:GIVEN]))
+    given = _Arguments(*map(_contiguous, arguments[:GIVEN]))
     states, cells, sums, of_sums, of_cell, grad_h, grad_c, grad_y = map(_contiguous, arguments[GIVEN:])
     device = given.term.device
     with torch.cuda.device_of(given.term), torch.autocast(device.type, enabled=False):  # type: ignore[no-untyped-call]
@@ -211,12 +209,12 @@ def _copy_gradient(grad: Tensor | None, like: Tensor) -> Tensor:
 
 
 def _shapes_of_forward(*arguments: Any) -> tuple[Tensor, ...]:
-    given = _Given(*arguments[:-1])
+    given = _Arguments(*arguments[:-1])
     return _Room.of(given, given.plan(memory=0), arguments[-1])
 
 
 def _shapes_of_backward(*arguments: Any) -> list[Tensor]:
-    given = _Given(*arguments[:GIVEN])
+    given = _Arguments(*arguments[:GIVEN])
     differentiable = (given.term, given.h0, given.c0, given.weight, *given.parameters)
     return [tensor.new_empty(tensor.shape) for tensor in differentiable if tensor is not None]
 
@@ -225,7 +223,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     _, _, *kept = output
     ctx.mark_non_differentiable(*kept[1:])
     ctx.set_materialize_grads(False)
-    given = _Given(*inputs[:GIVEN])
+    given = _Arguments(*inputs[:GIVEN])
     tensors, ctx.of = inputs[:N_TENSORS], inputs[N_TENSORS:GIVEN]
     ctx.save_for_backward(*tensors, *kept)
     ctx.given = [tensor is not None for tensor in (given.term, given.h0, given.c0, given.weight, *given.parameters)]
@@ -241,7 +239,7 @@ def _differentiate(
     return tuple(next(found) if is_given else None for is_given in ctx.given)
 
 
-N_TENSORS = _Given._fields.index("gates")
+N_TENSORS = _Arguments._fields.index("gates")
 for name, function in (("term_recurrence", _forward), ("term_recurrence_backward", _backward)):
     LIBRARY.impl(name, function, "CompositeExplicitAutograd")
 torch.library.register_fake("normbench::term_recurrence", _shapes_of_forward, lib=LIBRARY)

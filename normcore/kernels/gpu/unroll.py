@@ -20,6 +20,8 @@ from normcore.norms.batch_statistics import BatchStatistics
 from normcore.norms.recurrent_batch_norm import BatchNormAtSite
 from normcore.recurrent.unroll import S, UnrolledCell
 
+INTERPRETED = bool(triton.knobs.runtime.interpret)  # Triton decides at its import, too
+
 
 def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None = None) -> UnrolledCell:
     """Unroll a cell with the arguments and results of ``normcore.recurrent.unroll``.
@@ -41,7 +43,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
 
 
 def _runs_on(device: torch.device) -> bool:
-    return device.type == "cuda" or triton.knobs.runtime.interpret
+    return device.type == "cuda" or INTERPRETED
 
 
 def _unroll_cell(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int, mask: Tensor | None) -> UnrolledCell:

@@ -17,7 +17,7 @@ IDENTITY = Identity()
 
 
 @dataclass(eq=False)
-class BorrowedCell:
+class CellView:
     """The equations of a kind of cell, over weights and norms that it borrows for one pass.
 
     Attributes:

@@ -1,0 +1,86 @@
+"""The kernels are operators of torch: compilers know the shapes of their results, and their gradients."""
+
+import importlib
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.normcore.kernels.cell_pass import cell_of, drawn, everything, in_float32, some_mask
+
+CASES = [
+    ("lstm", "layer_norm", 70),
+    ("lstm", "recurrent_batch_norm", 3),
+    ("gru", "rms_norm", 3),
+    ("gru", "recurrent_batch_norm", 70),
+    ("rnn", "none", 3),
+    ("rnn", "recurrent_batch_norm", 3),
+]
+DOORS = [
+    "normcore.kernels.cpu.unroll",
+    pytest.param("normcore.kernels.gpu.unroll", marks=pytest.mark.filterwarnings("ignore:overflow")),
+]
+
+
+def arguments(door: str, cell: str, method: str, inputs: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[Any]]:
+    """Return the operator that ``unroll`` calls, and the arguments of that call."""
+    if "gpu" in door:
+        pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+    module = importlib.import_module(door)
+    name = "recurrence" if "cpu" in door else "term_recurrence"
+    operator, calls = getattr(module, name), []
+
+    def note(*given: Any, **named: Any) -> Any:
+        calls.append([*given, *named.values()])
+        return operator(*given, **named)
+
+    monkeypatch.setattr(module, name, note)
+    built = cell_of(cell, method, {}, inputs=inputs, hidden=5)
+    built, x, start = in_float32(built, *drawn(built, steps=3, batch=4))
+    module.unroll(built, x, start, 0, some_mask(3, 4))
+    [call] = calls
+    return operator, [
+        given.detach().requires_grad_(given.requires_grad) if is_number(given) else given for given in call
+    ]
+
+
+def is_number(given: Any) -> bool:
+    return isinstance(given, Tensor) and given.is_floating_point()
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("cell", "method", "inputs"), CASES)
+def test_shapes_and_gradients_are_registered_as_torch_checks_them(
+    door: str, cell: str, method: str, inputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator, given = arguments(door, cell, method, inputs, monkeypatch)
+    torch.library.opcheck(operator, tuple(given), test_utils=["test_schema", "test_faketensor"])
+
+
+@pytest.mark.parametrize(
+    ("door", "cell", "method", "options"),
+    [
+        ("normcore.kernels.cpu.unroll", "lstm", "layer_norm", {}),
+        ("normcore.kernels.cpu.unroll", "gru", "recurrent_batch_norm", {}),
+        ("normcore.kernels.gpu.unroll", "lstm", "layer_norm", {"sites": ["recurrent", "cell"]}),
+        ("normcore.kernels.gpu.unroll", "gru", "none", {}),
+    ],
+)
+def test_compiled_unroll_gives_the_same_bits_for_any_shape(
+    door: str, cell: str, method: str, options: dict[str, Any]
+) -> None:
+    """By Triton's interpreter, norms of the input would look at values, which they do on the CPU alone."""
+    if "gpu" in door:
+        pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+    unroll = importlib.import_module(door).unroll
+    torch._dynamo.reset()
+    compiled = torch.compile(unroll, fullgraph=True, backend="aot_eager", dynamic=True)
+    built = cell_of(cell, method, options, inputs=3, hidden=5)
+    for steps, batch in ((3, 4), (5, 6), (2, 9)):
+        _, x, start = in_float32(built, *drawn(built.float(), steps=steps, batch=batch))
+        mask = some_mask(steps, batch)
+        found, expected = (everything(run, built, x, start, mask) for run in (compiled, unroll))
+        assert found.keys() == expected.keys()
+        for name, tensor in found.items():
+            assert torch.equal(tensor, expected[name]), (name, steps, batch)

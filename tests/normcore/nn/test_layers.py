@@ -1,0 +1,295 @@
+"""Layers equal those of torch without a norm, and our own networks with one."""
+
+import copy
+import itertools
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from normcore import norms
+from normcore.nn import GRU, LSTM, RNN
+from normcore.nn.layers import Layer
+from normcore.recurrent import Recurrent
+from normcore.spec.cells import CELLS
+from normcore.spec.methods import METHODS
+
+LAYERS: dict[str, type[Layer]] = {"lstm": LSTM, "gru": GRU, "rnn": RNN}
+TORCHS: dict[str, Any] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+F, H, T, B = 3, 6, 7, 5
+LENGTHS = torch.tensor([4, 7, 1, 6, 4])
+FITTING = [(cell, tag) for cell in LAYERS for tag, method in METHODS.items() if method.fits(CELLS[cell])]
+
+
+def inputs(*shape: int, seed: int = 1) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def layer(cell: str, *, seed: int = 0, **options: Any) -> Layer:
+    torch.manual_seed(seed)
+    return LAYERS[cell](F, H, dtype=torch.float64, **options)
+
+
+def parts(output: tuple[Any, Any]) -> list[Tensor]:
+    """List y and the last states."""
+    y, last = output
+    return [y.data if isinstance(y, PackedSequence) else y, *(last if isinstance(last, tuple) else [last])]
+
+
+def results(module: nn.Module, x: Any, hx: Any) -> list[Tensor]:
+    """Run a pass; return its outputs, and the gradients of a loss in which all outputs differ."""
+    outputs = parts(module(x, hx))
+    loss = torch.stack([(inputs(*part.shape, seed=9) * part).sum() for part in outputs]).sum()
+    return [*outputs, *torch.autograd.grad(loss, list(module.parameters()))]
+
+
+@pytest.mark.parametrize("cell", LAYERS)
+@pytest.mark.parametrize("form", ["time first", "batch first", "single", "packed", "sorted"])
+def test_layer_without_a_norm_is_that_of_torch(cell: str, form: str) -> None:
+    options: dict[str, Any] = {"num_layers": 2, "bidirectional": True, "batch_first": form == "batch first"}
+    theirs = TORCHS[cell](F, H, **options).double()
+    ours = layer(cell, **options)
+    ours.load_state_dict(theirs.state_dict())
+    x: Any = inputs(*{"batch first": (B, T, F), "single": (T, F)}.get(form, (T, B, F)))
+    if form in ("packed", "sorted"):
+        lengths = LENGTHS if form == "packed" else LENGTHS.sort(descending=True).values
+        x = pack_padded_sequence(x, lengths, enforce_sorted=form == "sorted")
+    states = [inputs(4, *(() if form == "single" else (B,)), H, seed=k) for k in (2, 3)]
+    for hx in (None, tuple(states) if cell == "lstm" else states[0]):
+        for found, expected in zip(results(ours, x, hx), results(theirs, x, hx), strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-12)
+    found, expected = ours(x)[0], theirs(x)[0]
+    if isinstance(expected, PackedSequence):
+        for mine, their in zip(found[1:], expected[1:], strict=True):
+            assert (mine is None) == (their is None)
+            assert mine is None or their is None or torch.equal(mine, their)
+    assert ours.state_dict().keys() == theirs.state_dict().keys()
+
+
+@pytest.mark.parametrize("cell", LAYERS)
+def test_fused_layer_equals_the_reference(cell: str) -> None:
+    x = inputs(T, B, F).float()
+    for norm in ("none", "layer_norm", "recurrent_batch_norm"):
+        fused, reference = (layer(cell, norm=norm, kernel=kernel).float() for kernel in ("auto", "reference"))
+        for found, expected in zip(results(fused, x, None), results(reference, x, None), strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("cell", "method"), FITTING)
+def test_every_method_normalizes_as_in_a_network_of_ours(cell: str, method: str) -> None:
+    """The network has one bias, which is the sum of both biases except inside of the GRU's reset gate."""
+    ours = layer(cell, norm=method, num_layers=2)
+    network = Recurrent(ours.options, F, ours.norm).double()
+    own = dict(network.named_parameters())
+    with torch.no_grad():
+        for k, suffix in enumerate(ours.suffixes):
+            if cell == "gru":
+                ours.get_parameter(f"bias_hh{suffix}").zero_()
+            for name, parameter in ours.named_parameters():
+                if suffix in name and not name.startswith("bias"):
+                    own[f"cells.{k}.{name.replace(suffix, '')}"].copy_(parameter)
+            bias = ours.get_parameter(f"bias_ih{suffix}") + ours.get_parameter(f"bias_hh{suffix}")
+            own[f"cells.{k}.bias"].copy_(bias)
+    x = inputs(T, B, F)
+    y, last = parts(ours(x))[:2]
+    expected, state = network(x)
+    torch.testing.assert_close(y, expected, rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(last, torch.stack([end.h for end in state.cells]), rtol=1e-11, atol=1e-12)
+    plain = layer(cell, num_layers=2)
+    plain.load_state_dict(ours.state_dict(), strict=False)
+    if method not in ("none", "weight_norm"):
+        assert not torch.allclose(plain(x)[0], y)
+    torch.autograd.backward(y.sum())
+    assert all(p.grad is not None for p in ours.parameters())
+
+
+def test_weight_norm_parametrizes_the_weights_of_the_layer() -> None:
+    module = layer("lstm", norm="weight_norm")
+    gains = module.parametrizations["weight_hh_l0"].original0  # type: ignore[index,union-attr]
+    before = module(inputs(T, B, F))[0]
+    with torch.no_grad():
+        gains.mul_(2)
+    assert not torch.allclose(module(inputs(T, B, F))[0], before)
+
+
+def test_second_bias_of_the_gru_stands_inside_of_the_reset_gate_with_a_norm_too() -> None:
+    module = layer("gru", norm="layer_norm")
+    x = inputs(T, B, F)
+    moved = copy.deepcopy(module)
+    with torch.no_grad():
+        moved.get_parameter("bias_hh_l0")[2 * H :] += 1
+        moved.get_parameter("bias_ih_l0")[2 * H :] -= 1
+    assert not torch.allclose(moved(x)[0], module(x)[0])
+    fused, reference = (
+        copy.deepcopy(moved).float(),
+        layer("gru", norm="layer_norm", kernel="reference").float(),
+    )
+    reference.load_state_dict(fused.state_dict())
+    torch.testing.assert_close(fused(x.float())[0], reference(x.float())[0], rtol=1e-5, atol=1e-6)
+
+
+def test_running_statistics_begin_standard_and_move_in_training_only() -> None:
+    module = layer("lstm", norm={"method": "recurrent_batch_norm", "momentum": 0.5, "max_steps": 4})
+    fresh = copy.deepcopy(module.state_dict())
+    assert fresh["norm_x_l0.running_mean"].shape == (4, 4 * H)
+    assert not fresh["norm_x_l0.running_mean"].any()
+    assert (fresh["norm_x_l0.running_var"] == 1).all()
+    x = inputs(T, B, F)
+    module.eval()(x)
+    assert all(torch.equal(part, fresh[name]) for name, part in module.state_dict().items())
+    module.train()(x)
+    terms = x[:4] @ module.get_parameter("weight_ih_l0").T  # (4, B, 4 H)
+    torch.testing.assert_close(module.state_dict()["norm_x_l0.running_mean"], terms.mean(1) / 2)
+    torch.testing.assert_close(module.state_dict()["norm_x_l0.running_var"], (1 + terms.var(1, unbiased=False)) / 2)
+
+
+@pytest.mark.parametrize("method", ["sequence_batch_norm", "recurrent_batch_norm"])
+def test_running_statistics_come_to_those_of_training(method: str) -> None:
+    module, x = layer("lstm", norm=method), inputs(T, 64, F)
+    with torch.no_grad():
+        first = module.eval()(x)[0]
+        for _ in range(200):
+            trained = module.train()(x)[0]
+        off = [(y - trained).abs().max() for y in (first, module.eval()(x)[0])]
+    assert off[1] < 1e-6 < 1e-2 < off[0]
+
+
+def test_without_tracked_statistics_evaluation_normalizes_by_the_batch() -> None:
+    module = layer("gru", norm={"method": "recurrent_batch_norm", "track_running_stats": False})
+    x = inputs(T, B, F)
+    torch.testing.assert_close(module.eval()(x)[0], module.train()(x)[0])
+    with pytest.raises(ValueError, match="no statistics of a population"):
+        module.calibrate([x])
+
+
+def test_calibrate_averages_over_batches_and_leaves_the_mode_and_earlier_statistics_after_an_error() -> None:
+    module = layer("rnn", norm="recurrent_batch_norm", num_layers=2, bidirectional=True)
+    x = inputs(T, B, F)
+    module.calibrate([x])
+    assert module.training
+    torch.testing.assert_close(module.eval()(x)[0], module.train()(x)[0], rtol=1e-9, atol=1e-9)
+    module.calibrate(
+        itertools.chain([x], [pack_padded_sequence(inputs(T, B, F, seed=5), LENGTHS, enforce_sorted=False)])
+    )
+    before = copy.deepcopy(module.state_dict())
+    with pytest.raises(RuntimeError, match="must be equal to input_size"):
+        module.calibrate([x, inputs(T, B, F + 1)])
+    assert module.training
+    assert all(torch.equal(part, before[name]) for name, part in module.state_dict().items())
+
+
+def test_packed_sequences_of_a_normalized_layer_do_not_see_each_other() -> None:
+    module = layer("lstm", norm="layer_norm", num_layers=2, bidirectional=True)
+    x = inputs(T, B, F)
+    y, (h, _) = module(pack_padded_sequence(x, LENGTHS, enforce_sorted=False))
+    padded, _ = pad_packed_sequence(y)
+    for k, length in enumerate(LENGTHS.tolist()):
+        alone, (last, _) = module(x[:length, k])
+        torch.testing.assert_close(padded[:length, k], alone)
+        torch.testing.assert_close(h[:, k], last)
+
+
+@pytest.mark.parametrize("norm", ["none", "layer_norm", "recurrent_batch_norm", "weight_norm"])
+def test_copies_are_layers_of_their_own(norm: str) -> None:
+    module = layer("lstm", norm=norm, first_state="trained")
+    x = inputs(T, B, F)
+    module(x)
+    again = layer("lstm", norm=norm, first_state="trained", seed=1)
+    again.load_state_dict(module.state_dict())
+    copies = [again]
+    if norm != "weight_norm":  # torch cannot pickle parametrized modules
+        copies += [copy.deepcopy(module), pickle.loads(pickle.dumps(module))]
+    for mode in (True, False):
+        expected = module.train(mode)(x)[0]
+        assert all(torch.equal(made.train(mode)(x)[0], expected) for made in copies)
+
+
+def test_compiled_layer_is_one_graph_of_our_operator() -> None:
+    graphs: list[Any] = []
+
+    def keep(graph: Any, _: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    module = layer("lstm", norm="layer_norm").float()
+    x = inputs(T, B, F).float()
+    compiled: Any = torch.compile(module, fullgraph=True, backend=keep)
+    assert torch.equal(compiled(x)[0], module(x)[0])
+    [graph] = graphs
+    assert [node.target for node in graph.graph.nodes if "normbench" in str(node.target)] == [
+        torch.ops.normbench.recurrence.default
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm": "layer_nrom"}, r"norm: .*layer_nrom.*layer_norm"),
+        ({"norm": {"method": "layer_norm", "epsilon": 1e-5}}, r"norm\.epsilon"),
+        ({"norm": {"method": "layer_norm", "sites": ["attention"]}}, r"norm\.sites"),
+        ({"norm": "query_key_norm"}, r"norm\.method: query_key_norm has no place in lstm"),
+        (
+            {"norm": {"method": "weight_norm", "init": "data"}},
+            r"norm\.init: .*use weights",
+        ),
+        ({"norm": {"method": "recurrent_batch_norm", "max_steps": 0}}, "max_steps"),
+        ({"norm": {"method": "layer_norm", "max_steps": 9}}, "norm: layer_norm keeps no statistics"),
+        ({"forget_bais": 1.0}, "forget_bais"),
+        ({"identity_gates": ["z"]}, "identity_gates"),
+        ({"kernel": "fats"}, "kernel: expected auto, fused, reference, received 'fats'"),
+        ({"dropout": 1.5}, "dropout: expected a number from 0 to 1"),
+    ],
+)
+def test_argument_that_does_not_fit_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LSTM(F, H, **options)
+
+
+@pytest.mark.parametrize(
+    ("x", "hx", "message"),
+    [
+        (torch.zeros(T), None, "Expected input to be 2D or 3D, got 1D"),
+        (torch.zeros(0, B, F), None, "sequence length to be larger than 0"),
+        (torch.zeros(T, B, F + 1), None, "must be equal to input_size. Expected 3, got 4"),
+        (torch.zeros(T, B, F, dtype=torch.float64), None, "input must have the type torch.float32"),
+        (torch.zeros(T, B, F, dtype=torch.float16), None, "use float32 weights"),
+        (torch.zeros(T, B, F, device="meta"), None, "not at the same device"),
+        (torch.zeros(T, B, F), torch.zeros(1, B, H + 1), r"Expected hidden\[0\] size \(1, 5, 6\), got \[1, 5, 7\]"),
+        (torch.zeros(T, B, F), torch.zeros(1, B, H).double(), "not the same dtype"),
+    ],
+)
+def test_input_that_does_not_fit_is_refused_in_the_words_of_torch(x: Tensor, hx: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        GRU(F, H)(x, hx)
+
+
+def test_single_example_has_no_statistics_in_training() -> None:
+    module = layer("lstm", norm="recurrent_batch_norm")
+    with pytest.raises(ValueError, match="2 or more examples"):
+        module(inputs(T, 1, F))
+
+
+def test_nan_passes_through() -> None:
+    x = inputs(T, B, F)
+    x[3, 2] = torch.nan
+    y = layer("lstm", norm="layer_norm")(x)[0]
+    assert y[:3].isfinite().all()
+    assert y[3:, 2].isnan().all()
+
+
+def test_dropout_stands_between_layers_in_training() -> None:
+    module = layer("gru", norm="layer_norm", num_layers=2, dropout=0.5)
+    x = inputs(T, B, F)
+    assert not torch.equal(module(x)[0], module(x)[0])
+    assert torch.equal(module(x)[1][0], module(x)[1][0]), "the first layer drops nothing"
+    assert torch.equal(module.eval()(x)[0], module(x)[0])
+
+
+def test_layer_says_what_it_is() -> None:
+    module = layer("lstm", norm="layer_norm", num_layers=2)
+    assert repr(module).startswith("LSTM(\n  3, 6, num_layers=2, norm=layer_norm\n  (norm_x_l0): LayerNormalized()")
+    assert norms.build(module.norm).bias == "outside"
