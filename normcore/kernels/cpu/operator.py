@@ -105,8 +105,8 @@ recurrence = torch.ops.normbench.recurrence.default
 """Compute a pass of a cell by its compiled kernel.
 
 Args:
-    x (T, B, F), h0, c0 (B, H), weight_ih (G H, F), weight_hh (G H, H), bias (G H): contiguous tensors of one type,
-        float32 or float64; c0 is None for a cell without c.
+    x (T, B, F), h0, c0 (B, H), weight_ih (G H, F), weight_hh (G H, H), bias (G H): tensors of one type, float32 or
+        float64; c0 is None for a cell without c.
     gain_input, shift_input, ...: parameters of each site, (G H) or (H).
     mask: (T, B) of uint8, 0 at the steps that an example does not have.
     mean_input, var_input, ...: population statistics (S, G H) or (S, H) of the sites.

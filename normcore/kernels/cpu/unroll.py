@@ -49,10 +49,8 @@ def _unroll(cell: Any, layout: CellLayout, x: Tensor, state: Any, t: int, mask: 
     if layout.over_all_steps is not None:
         weight_ih, parameters[1], of_input = _fold_norm(layout.over_all_steps, weight_ih, x.to(dtype), mask)
     given = (x, state.h, getattr(state, "c", None), weight_ih, cell.weight_hh, cell.bias, *parameters)
-    tensors = [None if tensor is None else tensor.to(dtype).contiguous() for tensor in given]
-    population = [
-        None if known is None else known[k].to(dtype).contiguous() for known in layout.population() for k in (0, 1)
-    ]
+    tensors = [tensor if tensor is None or tensor.dtype == dtype else tensor.to(dtype) for tensor in given]
+    population = [None if known is None else known[k].to(dtype) for known in layout.population() for k in (0, 1)]
     y, h, c, measured, _ = recurrence(
         *tensors,
         None if mask is None else mask.to(torch.uint8),
@@ -60,7 +58,7 @@ def _unroll(cell: Any, layout: CellLayout, x: Tensor, state: Any, t: int, mask: 
         *Pass.of(layout, t),
         keeps=torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors),
     )
-    moments = dict(_split_moments(layout, measured, len(x)))
+    moments = dict(_split_moments(layout, measured, len(x))) if measured.numel() else {}
     if of_input is not None:
         moments["norm_x"] = of_input
     return UnrolledCell(y, type(state)(*((h,) if tensors[2] is None else (h, c))), moments)
@@ -70,7 +68,7 @@ def _split_moments(layout: CellLayout, measured: Tensor, steps: int) -> Iterator
     """Split the moments of all batch norms into those of each, (2, T, G H) or (2, T, H)."""
     sites: list[Any] = [site for site in layout.sites if site.wants_moments]
     widths = [site.norm.weight.shape[0] for site in sites]
-    parts = measured.split_with_sizes([2 * steps * width for width in widths]) if sites else ()
+    parts = measured.split_with_sizes([2 * steps * width for width in widths])
     for site, width, part in zip(sites, widths, parts, strict=True):
         yield site.name, part.view(2, steps, width)
 

@@ -2,7 +2,7 @@
 
 ``device/`` has the code that runs on the device. ``steps.py`` launches one product and one kernel for each step;
 ``sequence.py`` launches one kernel for all steps, if W_h fits on the chip. ``unroll.py`` is the entry,
-``recurrence.py`` the function for autograd. ``check.py`` makes a check, and ``verdicts.py`` keeps its verdict.
+``operator.py`` makes them operators of torch. ``check.py`` makes a check, and ``verdicts.py`` keeps its verdict.
 ``docs/develop/kernels-gpu.md`` gives the reasons for this design. Only the kernels import triton; this module and
 ``verdicts.py`` do not.
 """

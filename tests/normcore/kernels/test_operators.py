@@ -70,7 +70,7 @@ def test_shapes_and_gradients_are_registered_as_torch_checks_them(
 def test_compiled_unroll_gives_the_same_bits_for_any_shape(
     door: str, cell: str, method: str, options: dict[str, Any]
 ) -> None:
-    """By Triton's interpreter, norms of the input would look at values, which they do on the CPU alone."""
+    """Norms of the input, which Triton's kernels leave to torch, look at values on the CPU."""
     if "gpu" in door:
         pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
     unroll = importlib.import_module(door).unroll
