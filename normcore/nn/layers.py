@@ -232,8 +232,8 @@ class Layer(nn.Module):
             outputs = []
             for direction in range(self.directions):
                 k = layer * self.directions + direction
-                cell = self._view(k)
-                start = self.STATE(*(part[k] for part in states)) if states else self._own_state(k, x)
+                cell = self.view(k)
+                start = self.STATE(*(part[k] for part in states)) if states else self.own_state(k, x)
                 y, end, moments = self._unroll(cell, reverse_time(x, mask) if direction else x, start, 0, mask)
                 self._take_in(cell, moments)
                 outputs.append(reverse_time(y, mask) if direction else y)
@@ -245,7 +245,7 @@ class Layer(nn.Module):
         weight: Tensor = getattr(self, f"weight_hh{self.suffixes[k]}")
         return weight
 
-    def _view(self, k: int) -> CellView:
+    def view(self, k: int) -> CellView:
         """Lend the weights and norms of a layer's direction to a cell."""
         suffix, weight_hh = self.suffixes[k], self._weight(k)
         bias, bias_hh = weight_hh.new_zeros(len(weight_hh)), None
@@ -264,7 +264,7 @@ class Layer(nn.Module):
             self._carries_normalized_cell,
         )
 
-    def _own_state(self, k: int, x: Tensor) -> Any:
+    def own_state(self, k: int, x: Tensor) -> Any:
         """Return the first state of a layer's direction: zeros or trained numbers, in training with the norm's
         noise."""
         suffix, parts = self.suffixes[k], []

@@ -1,0 +1,1 @@
+"""``python -m benchmarks.library``: layers of ``normcore.nn`` beside what people use today."""
