@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -80,7 +81,7 @@ def _added_microseconds() -> float:
     """Measure what a layer's forward pass takes besides the call of its kernel, at a shape with little to compute."""
     layer, x = LSTM(4, 8, norm="layer_norm"), torch.randn(2, 4, 4)
     state = layer.own_state(0, x)
-    cell = layer.view(0)
+    cell: Any = layer.view(0)
     with torch.no_grad():
         alone, whole = _medians(lambda: cpu.unroll(cell, x, state), lambda: layer(x))
     return 1e6 * (whole - alone)

@@ -38,13 +38,23 @@ NAME = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)`")
 CODE = ("benchmarks", "examples", "guide", "normbench", "normcore", "service", "tests", "workers")
 """Folders of the code that documents name."""
 FOREIGN = {
-    *("__repr__", "_foreach", "cudaDeviceProp", "clockRate", "default_generator", "libgomp", "libgomp1", "ptxas"),
+    *(
+        "__repr__",
+        "_foreach",
+        "cudaDeviceProp",
+        "clockRate",
+        "default_generator",
+        "libgomp",
+        "libgomp1",
+        "proj_size",
+        "ptxas",
+    ),
     *("setup", "SLPVectorizer", "TMPDIR"),
 }
 """Names of other programs."""
 ABSENT = {"Replayed", "seeds_together"}  # an earlier name, and an option that was considered
-FOR_USERS = re.compile(r"docs/(start|use|operate)/|docs/extend/own-code\.md")
-"""Pages for users of the service. Their names are those of the HTTP API, with its specs, and of the Python client."""
+FOR_USERS = re.compile(r"docs/(start|use|operate)/(?!library)|docs/extend/own-code\.md")
+"""Pages for users of the service, so without that of the library. Their names are those of the HTTP API, with its specs, and of the Python client."""
 OF_OTHERS = {
     *("__init__", "__repr__", "localhost", "sqlite3"),
     *("CHANGELOG", "log", "md", "py", "up"),  # files
