@@ -16,7 +16,8 @@ GUIDE = {"index.html", "assets/javascripts/bundle.js", "results/reproductions/a/
 """Files as `make guide` writes them."""
 
 
-def test_the_wheel_holds_the_kernels_sources_and_the_guide(tmp_path: Path) -> None:
+def build_wheel(tmp_path: Path) -> Path:
+    """Build a wheel of a copy of the tree whose guide has the pages ``GUIDE``; return the wheel."""
     tree = tmp_path / "tree"
     tree.mkdir()
     for part in PARTS:
@@ -31,8 +32,12 @@ def test_the_wheel_holds_the_kernels_sources_and_the_guide(tmp_path: Path) -> No
         (guide / page).write_text(page)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
     subprocess.run([*command, str(tmp_path), str(tree)], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("normbench-*.whl")
-    with ZipFile(wheel) as packed:
+    [wheel] = tmp_path.glob("normbench-*.whl")
+    return wheel
+
+
+def test_the_wheel_holds_the_kernels_sources_and_the_guide(tmp_path: Path) -> None:
+    with ZipFile(build_wheel(tmp_path)) as packed:
         pages = {name.partition("built_guide/")[2] for name in packed.namelist() if "built_guide/" in name}
         inside = {name: packed.read(name) for name in packed.namelist() if name.startswith("normcore/kernels/cpu/src/")}
     assert pages == GUIDE

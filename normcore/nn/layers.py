@@ -5,6 +5,7 @@ Shapes: T steps, B examples, F inputs, H hidden units, G gates, L layers, D dire
 
 from collections.abc import Iterable, Mapping
 from copy import copy
+from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 import torch
@@ -17,6 +18,7 @@ from normcore.cells import gru, lstm, rnn
 from normcore.cells.cell import HiddenState
 from normcore.cells.view import IDENTITY, CellView
 from normcore.nn.options import Statistics, read_cell, read_norm
+from normcore.nn.stretches import unroll_stretches
 from normcore.norms.normalization import Identity
 from normcore.norms.population import batch_norms, population_statistics
 from normcore.recurrent.stack import reverse_time
@@ -85,7 +87,9 @@ class Layer(nn.Module):
         self._bias_place = normalization.bias
         self._carries_normalized_cell = normalization.carries_normalized_cell
         self._noise = normalization.initial_state_noise
+        self._by_stretches = self.norm.needs_batch(self.options) and not self.norm.whole_sequences
         self._sites: tuple[str, ...] = ()
+        self._trained: tuple[str, ...] = ()
         for k, suffix in enumerate(self.suffixes):
             self._add(suffix, input_size if k < self.directions else hidden_size * self.directions, normalization)
         self._begin_statistics()
@@ -105,9 +109,10 @@ class Layer(nn.Module):
         if self.bias:
             for name, bias in zip(("bias_ih", "bias_hh"), self._first_biases(cell, normalization), strict=True):
                 self.register_parameter(name + suffix, nn.Parameter(bias))
-        for part in self.STATE._fields:
-            if isinstance(getattr(cell, f"{part}0"), nn.Parameter):
-                self.register_parameter(f"{part}0{suffix}", getattr(cell, f"{part}0"))
+        trained = (part for part in self.STATE._fields if isinstance(getattr(cell, f"{part}0"), nn.Parameter))
+        self._trained = tuple(trained)
+        for part in self._trained:
+            self.register_parameter(f"{part}0{suffix}", getattr(cell, f"{part}0"))
         self._sites = tuple(site for site in SITES if not isinstance(getattr(cell, site, IDENTITY), Identity))
         for site in self._sites:
             self.add_module(site + suffix, getattr(cell, site))
@@ -200,7 +205,7 @@ class Layer(nn.Module):
             x = x.transpose(0, 1)
         if len(x) == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        y, ends = self._run(x, None, self._first_states(hx, x, single))
+        y, ends = self._run(x, self._first_states(hx, x, single))
         if single:
             return y.squeeze(1), self._form(tuple(part.squeeze(1) for part in ends))
         return y.transpose(0, 1) if self.batch_first else y, self._form(ends)
@@ -212,19 +217,18 @@ class Layer(nn.Module):
         states = self._first_states(hx, x, False)
         if states is not None and packed.sorted_indices is not None:
             states = tuple(part.index_select(1, packed.sorted_indices) for part in states)
-        sizes = packed.batch_sizes.to(x.device)
-        mask = torch.arange(x.shape[1], device=x.device) < sizes.unsqueeze(1)
-        y, ends = self._run(x, mask, states)
+        y, ends = self._run(x, states, packed.batch_sizes)
         if packed.unsorted_indices is not None:
             ends = tuple(part.index_select(1, packed.unsorted_indices) for part in ends)
         data = pack_padded_sequence(y, lengths).data
         return packed._replace(data=data), self._form(ends)
 
     def _run(
-        self, x: Tensor, mask: Tensor | None, states: tuple[Tensor, ...] | None
+        self, x: Tensor, states: tuple[Tensor, ...] | None, batch_sizes: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Run all layers and directions over x (T, B, F); return y (T, B, D H) and the last states (L D, B, H)."""
         x = x.to(self._weight(0).dtype)
+        mask = None if batch_sizes is None else _mask(batch_sizes, x)
         ends = []
         for layer in range(self.num_layers):
             if layer and self.dropout and self.training:
@@ -234,12 +238,25 @@ class Layer(nn.Module):
                 k = layer * self.directions + direction
                 cell = self.view(k)
                 start = self.STATE(*(part[k] for part in states)) if states else self.own_state(k, x)
-                y, end, moments = self._unroll(cell, reverse_time(x, mask) if direction else x, start, 0, mask)
-                self._take_in(cell, moments)
+                y, end = self._unroll_cell(cell, reverse_time(x, mask) if direction else x, start, mask, batch_sizes)
                 outputs.append(reverse_time(y, mask) if direction else y)
                 ends.append(end)
             x = outputs[0] if self.directions == 1 else torch.cat(outputs, -1)
+        if len(ends) == 1:
+            return x, tuple(part.unsqueeze(0) for part in ends[0])
         return x, tuple(torch.stack(parts) for parts in zip(*ends, strict=True))
+
+    def _unroll_cell(
+        self, cell: CellView, x: Tensor, start: Any, mask: Tensor | None, batch_sizes: Tensor | None
+    ) -> tuple[Tensor, Any]:
+        """Unroll a layer's direction, and let its norms take in the moments."""
+        take_in = partial(self._take_in, cell)
+        takes_batch = self._by_stretches and any(norm.takes_batch for norm in batch_norms(self).values())
+        if takes_batch and batch_sizes is not None:
+            return unroll_stretches(self._unroll, cell, cell.norms, x, start, batch_sizes, take_in)
+        y, end, moments = self._unroll(cell, x, start, 0, mask)
+        take_in(moments, 0)
+        return y, end
 
     def _weight(self, k: int) -> Tensor:
         weight: Tensor = getattr(self, f"weight_hh{self.suffixes[k]}")
@@ -248,11 +265,13 @@ class Layer(nn.Module):
     def view(self, k: int) -> CellView:
         """Lend the weights and norms of a layer's direction to a cell."""
         suffix, weight_hh = self.suffixes[k], self._weight(k)
-        bias, bias_hh = weight_hh.new_zeros(len(weight_hh)), None
-        if self.bias:
+        bias_hh = None
+        if not self.bias:
+            bias = weight_hh.new_zeros(len(weight_hh))
+        elif self.TAG == "gru":
             bias, bias_hh = getattr(self, f"bias_ih{suffix}"), getattr(self, f"bias_hh{suffix}")
-            if self.TAG != "gru":
-                bias, bias_hh = bias + bias_hh, None
+        else:
+            bias = getattr(self, f"bias_ih{suffix}") + getattr(self, f"bias_hh{suffix}")
         return CellView(
             self.CELL,
             getattr(self, f"weight_ih{suffix}"),
@@ -267,21 +286,20 @@ class Layer(nn.Module):
     def own_state(self, k: int, x: Tensor) -> Any:
         """Return the first state of a layer's direction: zeros or trained numbers, in training with the norm's
         noise."""
-        suffix, parts = self.suffixes[k], []
-        for part in self.STATE._fields:
-            trained = getattr(self, f"{part}0{suffix}", None)
-            parts.append(
-                x.new_zeros(x.shape[1], self.hidden_size) if trained is None else trained.expand(x.shape[1], -1)
-            )
+        zeros = x.new_zeros(x.shape[1], self.hidden_size)
+        parts = [
+            getattr(self, f"{part}0{self.suffixes[k]}").expand_as(zeros) if part in self._trained else zeros
+            for part in self.STATE._fields
+        ]
         if self._noise and self.training:
             parts[0] = parts[0] + self._noise * torch.randn_like(parts[0])
         return self.STATE(*parts)
 
-    def _take_in(self, cell: CellView, moments: Mapping[str, Tensor]) -> None:
-        if not moments:
-            return
+    def _take_in(self, cell: CellView, moments: Mapping[str, Tensor], t: int) -> None:
         longest = self.statistics.max_steps
-        take_in_moments(cast(nn.Module, cell), {name: part[:, :longest] for name, part in moments.items()})
+        if moments and (longest is None or t < longest):
+            kept = {name: part[:, : None if longest is None else longest - t] for name, part in moments.items()}
+            take_in_moments(cast(nn.Module, cell), kept, t)
 
     def calibrate(self, batches: Iterable[Tensor | PackedSequence]) -> None:
         """Compute the statistics that evaluation uses, for norms over the batch: at each step the average of the means
@@ -341,7 +359,7 @@ class Layer(nn.Module):
                 "Input and parameter tensors are not at the same device, found input tensor at"
                 f" {x.device} and parameter tensor at {weight.device}"
             )
-        if torch.float16 in (x.dtype, weight.dtype):
+        if x.dtype == torch.float16 or weight.dtype == torch.float16:
             raise RuntimeError(
                 "float16 is too narrow for statistics over a layer; use float32 weights, with torch.autocast in"
                 " bfloat16 if you want its speed"
@@ -351,6 +369,11 @@ class Layer(nn.Module):
 
     def _form(self, states: tuple[Tensor, ...]) -> Any:
         return states[0] if len(states) == 1 else states
+
+
+def _mask(batch_sizes: Tensor, x: Tensor) -> Tensor:
+    """Return a mask (T, B), true at the steps that each sequence has."""
+    return torch.arange(x.shape[1], device=x.device) < batch_sizes.to(x.device).unsqueeze(1)
 
 
 class LSTM(Layer):

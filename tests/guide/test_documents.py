@@ -73,6 +73,7 @@ NOT_RUN = {
     "python3 -m venv .venv && . .venv/bin/activate": "makes another environment",
     ". .venv/bin/activate": "activates another environment",
     "pip install -e '.[all]'": INSTALLS,
+    "pip install 'normbench[nn]'": "tests/test_library_alone.py runs what it installs",
     "pip install ./examples/mean_absolute_norm": "tests/examples/test_mean_absolute_norm.py installs it",
     "pip install ./examples/adding_problem": "tests/examples/test_adding_problem.py installs it",
     "pytest tests/normcore/norms/test_contract.py tests/normcore/spec/test_idle_options.py -k mean_absolute_norm": (

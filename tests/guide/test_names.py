@@ -54,7 +54,9 @@ FOREIGN = {
 """Names of other programs."""
 ABSENT = {"Replayed", "seeds_together"}  # an earlier name, and an option that was considered
 FOR_USERS = re.compile(r"docs/(start|use|operate)/(?!library)|docs/extend/own-code\.md")
-"""Pages for users of the service, so without that of the library. Their names are those of the HTTP API, with its specs, and of the Python client."""
+"""Pages for users of the service. Their names are those of the HTTP API, with its specs, and of the Python client.
+
+The page of the library is for users of torch, and has other names."""
 OF_OTHERS = {
     *("__init__", "__repr__", "localhost", "sqlite3"),
     *("CHANGELOG", "log", "md", "py", "up"),  # files

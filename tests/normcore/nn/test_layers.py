@@ -181,6 +181,25 @@ def test_calibrate_averages_over_batches_and_leaves_the_mode_and_earlier_statist
     assert all(torch.equal(part, before[name]) for name, part in module.state_dict().items())
 
 
+@pytest.mark.parametrize("cell", LAYERS)
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_sequences_that_have_ended_take_no_part_in_statistics(cell: str, bidirectional: bool) -> None:
+    """Statistics of each stretch are those of the batch of its sequences alone."""
+    module = layer(cell, norm={"method": "recurrent_batch_norm", "momentum": 1.0}, bidirectional=bidirectional)
+    lengths, x = torch.tensor([6, 4, 4]), inputs(6, 3, F)
+    x[4:, 1:] = 1e9
+    y, last = parts(module(pack_padded_sequence(x, lengths)))[:2]
+    statistics = copy.deepcopy(module.state_dict())
+    padded, _ = pad_packed_sequence(PackedSequence(y, torch.tensor([3, 3, 3, 3, 1, 1])))
+    whole = layer(cell, norm={"method": "recurrent_batch_norm", "momentum": 1.0})
+    whole.load_state_dict(module.state_dict(), strict=False)
+    torch.testing.assert_close(padded[:4, :, :H], whole(x[:4])[0])
+    torch.testing.assert_close(last[0, 1:], padded[3, 1:, :H])
+    torch.testing.assert_close(last[0, 0], padded[5, 0, :H])
+    for name, expected in whole.state_dict().items():
+        torch.testing.assert_close(statistics[name], expected)
+
+
 def test_packed_sequences_of_a_normalized_layer_do_not_see_each_other() -> None:
     module = layer("lstm", norm="layer_norm", num_layers=2, bidirectional=True)
     x = inputs(T, B, F)
