@@ -17,7 +17,7 @@ demo: $(INSTALLED)  ## the whole path once: service, 15 runs, leaderboard
 	$(BIN)/normbench demo
 
 test: $(INSTALLED)  ## the whole test suite
-	$(PYTEST) --numprocesses 3 --dist loadfile --no-loadscope-reorder $(PYTEST_OPTIONS)
+	$(PYTEST) --numprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST_OPTIONS)
 
 fast: $(INSTALLED)  ## a third of the tests in a minute: no processes, no servers
 	$(PYTEST) --numprocesses 2 --dist worksteal -m 'not slow' $(PYTEST_OPTIONS)
