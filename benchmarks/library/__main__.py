@@ -63,6 +63,7 @@ def _table(shapes: Sequence[Shape], seconds: float) -> str:
     found: dict[str, list[float]] = {name: [] for name in COLUMNS[1:]}
     for shape in shapes:
         x, grad = torch.randn(shape[:3]), torch.randn(shape.steps, shape.batch, shape.hidden)
+        torch.compiler.reset()  # torch compiles a function no more than 8 times
         built = contestants(shape)
         give_back_freed_memory()
         theirs, *samples = in_turns([partial(one.train, x, grad) for one in built.values()], seconds)
