@@ -200,6 +200,39 @@ def test_sequences_that_have_ended_take_no_part_in_statistics(cell: str, bidirec
         torch.testing.assert_close(statistics[name], expected)
 
 
+def test_statistics_of_later_stretches_are_those_of_their_steps() -> None:
+    module = layer("lstm", norm={"method": "recurrent_batch_norm", "momentum": 1.0})
+    x = inputs(6, 3, F)
+    module(pack_padded_sequence(x, torch.tensor([6, 6, 4])))
+    terms = x @ module.get_parameter("weight_ih_l0").T  # (6, 3, 4 H)
+    expected = torch.cat([terms[:4].mean(1), terms[4:, :2].mean(1)])
+    torch.testing.assert_close(module.get_buffer("norm_x_l0.running_mean"), expected)
+
+
+@pytest.mark.parametrize("cell", LAYERS)
+def test_gradient_of_the_inputs_is_there_if_all_weights_are_frozen(cell: str) -> None:
+    grads: list[Tensor] = []
+    for kernel in ("auto", "reference"):
+        module = layer(cell, norm="layer_norm", kernel=kernel).float().requires_grad_(False)
+        x = inputs(T, B, F).float().requires_grad_()
+        grads += torch.autograd.grad(module(x)[0].square().sum(), x)
+    assert grads[0].any()
+    torch.testing.assert_close(grads[0], grads[1], rtol=1e-4, atol=1e-5)
+
+
+def test_forget_bias_is_added_to_the_bias_of_the_forget_gate() -> None:
+    biases = LSTM(F, 64, forget_bias=3.0).get_parameter("bias_ih_l0").chunk(4)
+    assert [round(gate.mean().item()) for gate in biases] == [0, 3, 0, 0]
+
+
+def test_noise_on_the_first_state_is_drawn_in_training_only() -> None:
+    module = layer("gru", norm={"method": "recurrent_batch_norm", "initial_state_noise": 0.1})
+    x = inputs(T, B, F)
+    assert not torch.equal(module(x)[0], module(x)[0])
+    module.eval()
+    assert torch.equal(module(x)[0], module(x)[0])
+
+
 def test_packed_sequences_of_a_normalized_layer_do_not_see_each_other() -> None:
     module = layer("lstm", norm="layer_norm", num_layers=2, bidirectional=True)
     x = inputs(T, B, F)
