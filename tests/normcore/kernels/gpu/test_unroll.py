@@ -1,5 +1,6 @@
 """Kernels in Triton, run by its interpreter on the CPU."""
 
+import importlib
 from collections.abc import Iterator
 from statistics import median
 from typing import Any
@@ -170,6 +171,24 @@ def test_statistics_are_saved_through_autograd() -> None:
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         fused_unroll(built, x, start)
     assert {(3, 3, 4, 5), (3, 3, 1, 5)} <= kept, "of the sums and of the cell: (T, 3, G, H)"
+
+
+def test_sums_of_all_steps_are_kept_for_gradients_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = importlib.import_module("normcore.kernels.gpu.unroll")
+    operator, kept = door.term_recurrence, []
+
+    def note(*given: Any, **named: Any) -> Any:
+        results = operator(*given, **named)
+        kept.append(len(results[4]))
+        return results
+
+    monkeypatch.setattr(door, "term_recurrence", note)
+    built = cell_of("lstm", "layer_norm", {}, inputs=2, hidden=5).float()
+    x, start = drawn(built, steps=3, batch=4)
+    fused_unroll(built, x, start)
+    with torch.no_grad():
+        fused_unroll(built, x, start)
+    assert kept == [3, 1]
 
 
 @pytest.mark.parametrize(
