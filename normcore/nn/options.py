@@ -55,7 +55,7 @@ def read_norm(norm: str | Mapping[str, Any] | Method, cell: RecurrentModel) -> t
     given: dict[str, Any] = {"method": norm} if isinstance(norm, str) else dict(norm)
     statistics = _take_statistics(given)
     tag = given.get("method")
-    if tag not in METHODS:
+    if not isinstance(tag, str) or tag not in METHODS:
         try:
             METHODS.validate(given)
         except PydanticCustomError as error:

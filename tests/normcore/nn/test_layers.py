@@ -281,6 +281,8 @@ def test_compiled_layer_is_one_graph_of_our_operator() -> None:
     ("options", "message"),
     [
         ({"norm": "layer_nrom"}, r"norm: .*layer_nrom.*layer_norm"),
+        ({"norm": {"method": ["layer_norm"]}}, r"norm: .*layer_norm"),
+        ({"norm": {"eps": 1e-5}}, r"norm: it is required"),
         ({"norm": {"method": "layer_norm", "epsilon": 1e-5}}, r"norm\.epsilon"),
         ({"norm": {"method": "layer_norm", "sites": ["attention"]}}, r"norm\.sites"),
         ({"norm": "query_key_norm"}, r"norm\.method: query_key_norm has no place in lstm"),
