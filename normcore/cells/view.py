@@ -5,11 +5,13 @@ The layers of ``normcore.nn`` keep their weights under torch's names.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor, nn
 
 from normcore.cells.cell import RecurrentCell
+from normcore.cells.gru import GRU
 from normcore.cells.lstm import LSTM
 from normcore.norms.normalization import BiasPlace, Identity
 
@@ -22,14 +24,14 @@ class CellView:
 
     Attributes:
         kind: class whose equations are computed.
-        bias_hh: bias of the recurrent term, which stands inside of the GRU's reset gate; None without one.
+        biases: torch's two biases (G H). The second is added to the first; in a GRU, it is the bias of the recurrent
+            term. It is None in a layer without biases, whose first bias is 0.
     """
 
     kind: Any
     weight_ih: Tensor
     weight_hh: Tensor
-    bias: Tensor
-    bias_hh: Tensor | None
+    biases: tuple[Tensor, Tensor | None]
     bias_place: BiasPlace
     norms: Mapping[str, nn.Module]
     carries_normalized_cell: bool
@@ -42,13 +44,21 @@ class CellView:
         self.normalizes_sum = "norm_sum" in self.norms
         self.gate_rows = 2 * self.weight_hh.shape[1]
 
+    @cached_property
+    def bias(self) -> Tensor:
+        first, second = self.biases
+        return first if second is None or self.kind is GRU else first + second
+
+    @property
+    def bias_hh(self) -> Tensor | None:
+        return self.biases[1] if self.kind is GRU else None
+
     def named_modules(self) -> Iterator[tuple[str, nn.Module]]:
         yield from self.norms.items()
 
     def parameters(self) -> Iterator[Tensor]:
-        yield from (self.weight_ih, self.weight_hh, self.bias)
-        if self.bias_hh is not None:
-            yield self.bias_hh
+        yield from (self.weight_ih, self.weight_hh)
+        yield from (bias for bias in self.biases if bias is not None)
         for norm in self.norms.values():
             yield from norm.parameters()
 

@@ -1,7 +1,6 @@
 """Layout of a cell for fused kernels: the norm at each site, and its parameters."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -35,6 +34,8 @@ KINDS: dict[type[nn.Module], NormKind] = {
     RMSNormalized: NormKind.RMS_NORM,
     BatchNormAtSite: NormKind.BATCH_NORM,
 }
+NO_NORM = (type(None), Identity)
+AT_SITES = (*KINDS, *NO_NORM, Shift)
 CELLS = (LSTM, GRU, RNN)
 """Cells that have kernels. Their subclasses have none, because they may compute something else. The same is true of
 norms."""
@@ -63,14 +64,14 @@ class SiteLayout(NamedTuple):
         return isinstance(self.norm, BatchNormAtSite) and self.norm.wants_statistics
 
 
-@dataclass(frozen=True, slots=True)
-class CellLayout:
+class CellLayout(NamedTuple):
     """Layout of a cell's normalization.
 
     Attributes:
         cell: class of the cell's equations.
         kind: kind of all norms of the cell in this pass.
         gates: number of summed inputs that a unit has.
+        biases: b; and the second bias of ``CellView``, or None.
         sites: three sites: the input's term; the recurrent term, or the sum of both terms; the cell c.
         over_all_steps: norm that is applied to the input's term before the first step; it is the same affine map at
             every step.
@@ -81,6 +82,7 @@ class CellLayout:
     cell: type[nn.Module]
     kind: NormKind
     gates: int
+    biases: tuple[Tensor, Tensor | None]
     sites: tuple[SiteLayout, SiteLayout, SiteLayout]
     over_all_steps: SequenceBatchNormAtSite | None
     together: bool
@@ -94,18 +96,18 @@ class CellLayout:
         """Find the layout of a cell. None if there are no kernels for the cell or for one of its norms, or if only some
         norms use the minibatch's statistics.
         """
-        summed = not isinstance(getattr(cell, "norm_sum", None), Identity | None)
+        summed = type(getattr(cell, "norm_sum", None)) not in NO_NORM
         names = ("norm_x", "norm_sum" if summed else "norm_h", "norm_c")
         modules = [getattr(cell, name, None) for name in names]
         over_all_steps = modules[0] if type(modules[0]) is SequenceBatchNormAtSite else None
         if over_all_steps is not None:
             modules[0] = None
         equations = cell.kind if type(cell) is CellView else type(cell)
-        if equations not in CELLS or any(type(m) not in (*KINDS, Identity, Shift) for m in modules if m is not None):
+        if equations not in CELLS or not all(type(module) in AT_SITES for module in modules):
             return None
         if over_all_steps is not None and cell.bias_place != "outside":
             return None
-        sites = tuple(_site(*site) for site in zip(names, modules, (None, cell.bias_hh, None), strict=True))
+        sites = tuple(map(_site, names, modules))
         norms = [site.norm for site in sites if site.norm is not None]
         kinds = {_kind(norm) for norm in norms} or {NormKind.NONE}
         if len(kinds) > 1:
@@ -116,6 +118,7 @@ class CellLayout:
             cell=equations,
             kind=kind,
             gates=cell.weight_hh.shape[0] // cell.weight_hh.shape[1],
+            biases=cell.biases if type(cell) is CellView else (cell.bias, cell.bias_hh),
             sites=sites,  # type: ignore[arg-type]
             over_all_steps=over_all_steps,
             together=equations is not GRU and not apart,
@@ -179,11 +182,11 @@ def _fits(cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) ->
     )
 
 
-def _site(name: str, module: nn.Module | None, bias: Tensor | None) -> SiteLayout:
-    gain, shift = getattr(module, "weight", None), getattr(module, "bias", None)
-    if bias is not None:
-        shift = bias if shift is None else shift + bias
-    return SiteLayout(name, module if type(module) in KINDS else None, gain, shift)
+def _site(name: str, module: nn.Module | None) -> SiteLayout:
+    if type(module) in NO_NORM:
+        return SiteLayout(name, None, None, None)
+    norm = module if type(module) in KINDS else None
+    return SiteLayout(name, norm, getattr(module, "weight", None), getattr(module, "bias", None))
 
 
 def _kind(norm: nn.Module) -> NormKind:

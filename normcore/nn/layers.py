@@ -6,7 +6,7 @@ Shapes: T steps, B examples, F inputs, H hidden units, G gates, L layers, D dire
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,16 @@ from normcore.spec.methods.method import Method
 MOMENTUM = 0.1  # of running statistics, as in nn.BatchNorm1d, where a method has no option for it
 KERNELS = ("auto", "fused", "reference")
 SITES = ("norm_x", "norm_h", "norm_sum", "norm_c")
+
+
+class _Names(NamedTuple):
+    """Names of the parameters of a layer's direction, and by site of its norms."""
+
+    weight_ih: str
+    weight_hh: str
+    bias_ih: str
+    bias_hh: str
+    sites: dict[str, str]
 
 
 class Layer(nn.Module):
@@ -78,6 +88,7 @@ class Layer(nn.Module):
             raise ValueError(f"input_size: expected 1 or more, received {input_size}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+        self.directions = 2 if bidirectional else 1
         sizes = {"hidden_size": hidden_size, "num_layers": num_layers, "bidirectional": bidirectional}
         self.options = read_cell(self.TAG, sizes, options)
         self.norm, self.statistics = read_norm(norm, self.options)
@@ -88,16 +99,12 @@ class Layer(nn.Module):
         self._carries_normalized_cell = normalization.carries_normalized_cell
         self._noise = normalization.initial_state_noise
         self._by_stretches = self.norm.needs_batch(self.options) and not self.norm.whole_sequences
-        self._sites: tuple[str, ...] = ()
+        self._names: list[_Names] = []
         self._trained: tuple[str, ...] = ()
         for k, suffix in enumerate(self.suffixes):
             self._add(suffix, input_size if k < self.directions else hidden_size * self.directions, normalization)
         self._begin_statistics()
         self.to(device=device, dtype=dtype)
-
-    @property
-    def directions(self) -> int:
-        return 2 if self.bidirectional else 1
 
     def _add(self, suffix: str, size: int, normalization: norms.Normalization) -> None:
         """Make the weights, first states and norms of a layer's direction that reads ``size`` numbers a step."""
@@ -113,9 +120,11 @@ class Layer(nn.Module):
         self._trained = tuple(trained)
         for part in self._trained:
             self.register_parameter(f"{part}0{suffix}", getattr(cell, f"{part}0"))
-        self._sites = tuple(site for site in SITES if not isinstance(getattr(cell, site, IDENTITY), Identity))
-        for site in self._sites:
-            self.add_module(site + suffix, getattr(cell, site))
+        sites = {site: site + suffix for site in SITES if not isinstance(getattr(cell, site, IDENTITY), Identity)}
+        for site, name in sites.items():
+            self.add_module(name, getattr(cell, site))
+        weights = [name + suffix for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+        self._names.append(_Names._make((*weights, sites)))
         normalization.parametrize(self, f"weight_ih{suffix}", f"weight_hh{suffix}")
 
     def _first_biases(self, cell: Any, normalization: norms.Normalization) -> tuple[Tensor, Tensor]:
@@ -203,7 +212,7 @@ class Layer(nn.Module):
             x = x.unsqueeze(1)
         elif self.batch_first:
             x = x.transpose(0, 1)
-        if len(x) == 0:
+        if x.shape[0] == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         y, ends = self._run(x, self._first_states(hx, x, single))
         if single:
@@ -227,7 +236,9 @@ class Layer(nn.Module):
         self, x: Tensor, states: tuple[Tensor, ...] | None, batch_sizes: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Run all layers and directions over x (T, B, F); return y (T, B, D H) and the last states (L D, B, H)."""
-        x = x.to(self._weight(0).dtype)
+        dtype = self._parameter("weight_hh_l0").dtype
+        if x.dtype != dtype:
+            x = x.to(dtype)
         mask = None if batch_sizes is None else _mask(batch_sizes, x)
         ends = []
         for layer in range(self.num_layers):
@@ -250,43 +261,38 @@ class Layer(nn.Module):
         self, cell: CellView, x: Tensor, start: Any, mask: Tensor | None, batch_sizes: Tensor | None
     ) -> tuple[Tensor, Any]:
         """Unroll a layer's direction, and let its norms take in the moments."""
-        take_in = partial(self._take_in, cell)
-        takes_batch = self._by_stretches and any(norm.takes_batch for norm in batch_norms(self).values())
-        if takes_batch and batch_sizes is not None:
+        if batch_sizes is not None and self._by_stretches and any(n.takes_batch for n in batch_norms(self).values()):
+            take_in = partial(self._take_in, cell)
             return unroll_stretches(self._unroll, cell, cell.norms, x, start, batch_sizes, take_in)
         y, end, moments = self._unroll(cell, x, start, 0, mask)
-        take_in(moments, 0)
+        if moments:
+            self._take_in(cell, moments, 0)
         return y, end
 
-    def _weight(self, k: int) -> Tensor:
-        weight: Tensor = getattr(self, f"weight_hh{self.suffixes[k]}")
-        return weight
+    def _parameter(self, name: str) -> Tensor:
+        """Return a parameter. ``getattr`` takes longer, and finds parametrized ones, too."""
+        own = self._parameters.get(name)
+        parameter: Tensor = getattr(self, name) if own is None else own
+        return parameter
 
     def view(self, k: int) -> CellView:
         """Lend the weights and norms of a layer's direction to a cell."""
-        suffix, weight_hh = self.suffixes[k], self._weight(k)
-        bias_hh = None
-        if not self.bias:
-            bias = weight_hh.new_zeros(len(weight_hh))
-        elif self.TAG == "gru":
-            bias, bias_hh = getattr(self, f"bias_ih{suffix}"), getattr(self, f"bias_hh{suffix}")
+        names = self._names[k]
+        weight_ih, weight_hh = self._parameter(names.weight_ih), self._parameter(names.weight_hh)
+        biases: tuple[Tensor, Tensor | None]
+        if self.bias:
+            biases = self._parameter(names.bias_ih), self._parameter(names.bias_hh)
         else:
-            bias = getattr(self, f"bias_ih{suffix}") + getattr(self, f"bias_hh{suffix}")
-        return CellView(
-            self.CELL,
-            getattr(self, f"weight_ih{suffix}"),
-            weight_hh,
-            bias,
-            bias_hh,
-            self._bias_place,
-            {site: getattr(self, site + suffix) for site in self._sites},
-            self._carries_normalized_cell,
-        )
+            biases = weight_hh.new_zeros(len(weight_hh)), None
+        norms: Any = {site: self._modules[name] for site, name in names.sites.items()}
+        return CellView(self.CELL, weight_ih, weight_hh, biases, self._bias_place, norms, self._carries_normalized_cell)
 
     def own_state(self, k: int, x: Tensor) -> Any:
         """Return the first state of a layer's direction: zeros or trained numbers, in training with the norm's
         noise."""
         zeros = x.new_zeros(x.shape[1], self.hidden_size)
+        if not self._trained and not self._noise:
+            return self.STATE(*[zeros] * len(self.STATE._fields))
         parts = [
             getattr(self, f"{part}0{self.suffixes[k]}").expand_as(zeros) if part in self._trained else zeros
             for part in self.STATE._fields
@@ -297,7 +303,7 @@ class Layer(nn.Module):
 
     def _take_in(self, cell: CellView, moments: Mapping[str, Tensor], t: int) -> None:
         longest = self.statistics.max_steps
-        if moments and (longest is None or t < longest):
+        if longest is None or t < longest:
             kept = {name: part[:, : None if longest is None else longest - t] for name, part in moments.items()}
             take_in_moments(cast(nn.Module, cell), kept, t)
 
@@ -343,11 +349,11 @@ class Layer(nn.Module):
                     "Input and hidden tensors are not at the same device, found input tensor at"
                     f" {x.device} and hidden tensor at {state.device}"
                 )
-        weight = self._weight(0)
+        weight = self._parameter("weight_hh_l0")
         return tuple((state.unsqueeze(1) if single else state).to(weight.dtype) for state in states)
 
     def _check_input(self, x: Tensor, dimensions: tuple[int, ...]) -> None:
-        weight = self._weight(0)
+        weight = self._parameter("weight_hh_l0")
         if x.dim() not in dimensions:
             raise RuntimeError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {x.dim()}D instead")
         if x.shape[-1] != self.input_size:

@@ -140,7 +140,8 @@ def _update_averages(running: Tensor, new: Tensor, t: int, momentum: float) -> T
         raise ValueError(
             f"expected statistics of step {len(running)}, received step {t}; pass sequences from the start"
         )
-    end = t + len(new)
-    extended = torch.cat([running, new[max(len(running) - t, 0) :]])
-    extended[t:end] += momentum * (new - extended[t:end])
-    return extended
+    known = running[t : t + len(new)]
+    averages = known.lerp(new[: len(known)].to(known.dtype), momentum)
+    if len(known) == len(running) == len(new):
+        return averages  # the usual case, without a copy
+    return torch.cat([running[:t], averages, new[len(known) :], running[t + len(new) :]])

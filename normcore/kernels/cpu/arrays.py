@@ -28,7 +28,7 @@ class Sizes(NamedTuple):
     cell: str
     dtype: torch.dtype
     kind: int
-    together: int
+    together: bool
     normalized: tuple[bool, ...]
     measured: tuple[bool, ...]
     has_c: bool

@@ -31,12 +31,12 @@ class Recurrence(ctypes.Structure):
     _fields_ = [
         *[(name, INTEGER) for name in ("steps", "batch", "inputs", "hidden", "threads", "method")],
         *[(name, INTEGER) for name in ("together", "per_gate", "carries_normalized", "bias_inside", "bias_outside")],
-        *[(name, POINTER) for name in ("x", "h0", "c0", "weight_ih", "weight_hh", "bias", "mask")],
+        *[(name, POINTER) for name in ("x", "h0", "c0", "weight_ih", "weight_hh", "bias", "bias_hh", "mask")],
         *[(name, Site) for name in ("input", "recurrent", "cell")],
-        *[(name, POINTER) for name in ("y", "end_c", "kept_recurrent", "kept_input", "kept_c", "longest_h")],
+        *[(name, POINTER) for name in ("y", "end_h", "end_c", "kept_recurrent", "kept_input", "kept_c", "longest_h")],
         *[(name, POINTER) for name in ("grad_y", "grad_h", "grad_c")],
         *[(name, POINTER) for name in ("grad_x", "grad_h0", "grad_c0")],
-        *[(name, POINTER) for name in ("grad_weight_ih", "grad_weight_hh", "grad_bias")],
+        *[(name, POINTER) for name in ("grad_weight_ih", "grad_weight_hh", "grad_bias", "grad_bias_hh")],
     ]
 
 

@@ -14,7 +14,7 @@ from normcore import recurrent
 from normcore.cells import Cell
 from normcore.kernels.cell_layout import CellLayout
 from normcore.kernels.cpu.load import PRECISIONS
-from normcore.kernels.cpu.operator import Pass, recurrence
+from normcore.kernels.cpu.operator import Choices, in_writing, recurrence
 from normcore.norms.sequence_batch_norm import SequenceBatchNormAtSite
 from normcore.recurrent.unroll import S, UnrolledCell
 
@@ -36,7 +36,7 @@ def unroll(cell: Cell[S], x: Tensor, state: S, t: int = 0, mask: Tensor | None =
     if layout is None:
         return recurrent.unroll(cell, x, state, t, mask)
     unrolled = _unroll(cell, layout, x, state, t, mask)
-    if torch.compiler.is_compiling() or all(moments.isfinite().all() for moments in unrolled.moments.values()):
+    if torch.compiler.is_compiling() or all(map(_is_finite, unrolled.moments.values())):
         return unrolled
     with torch.no_grad():  # float32 cannot hold some variances
         return unrolled._replace(moments=recurrent.unroll(cell, x, state, t, mask).moments)
@@ -48,20 +48,27 @@ def _unroll(cell: Any, layout: CellLayout, x: Tensor, state: Any, t: int, mask: 
     weight_ih, of_input = cell.weight_ih, None
     if layout.over_all_steps is not None:
         weight_ih, parameters[1], of_input = _fold_norm(layout.over_all_steps, weight_ih, x.to(dtype), mask)
-    given = (x, state.h, getattr(state, "c", None), weight_ih, cell.weight_hh, cell.bias, *parameters)
+    given = (x, state.h, getattr(state, "c", None), weight_ih, cell.weight_hh, *layout.biases, *parameters)
     tensors = [tensor if tensor is None or tensor.dtype == dtype else tensor.to(dtype) for tensor in given]
     population = [None if known is None else known[k].to(dtype) for known in layout.population() for k in (0, 1)]
     y, h, c, measured, _ = recurrence(
         *tensors,
         None if mask is None else mask.to(torch.uint8),
         *population,
-        *Pass.of(layout, t),
+        t,
+        [site.eps for site in layout.sites],
+        in_writing(Choices.of(layout)),
         keeps=torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors),
     )
     moments = dict(_split_moments(layout, measured, len(x))) if measured.numel() else {}
     if of_input is not None:
         moments["norm_x"] = of_input
     return UnrolledCell(y, type(state)(*((h,) if tensors[2] is None else (h, c))), moments)
+
+
+def _is_finite(moments: Tensor) -> bool:
+    """Tell if all moments are finite. A finite sum says so in a single pass over memory."""
+    return bool(moments.sum().isfinite() or moments.isfinite().all())
 
 
 def _split_moments(layout: CellLayout, measured: Tensor, steps: int) -> Iterator[tuple[str, Tensor]]:

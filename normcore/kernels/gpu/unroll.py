@@ -105,15 +105,14 @@ def _population(layout: CellLayout, site: SiteLayout, gates: int, like: Tensor, 
 
 
 def _shift(cell: Any, layout: CellLayout) -> Tensor | None:
-    """Return the shift that follows the norm of the recurrent term: the norm's own shift, plus the cell's bias if the
-    input's term does not contain the bias.
+    """Return the shift that follows the norm of the recurrent term: the norm's own shift, plus the term's own bias,
+    plus the cell's bias if the input's term does not contain it.
     """
     sums = layout.sites[1]
     bias_comes_last = layout.cell is RNN or sums.name == "norm_sum"
     bias: Tensor | None = cell.bias if bias_comes_last and cell.bias_place != "inside" else None
-    if sums.shift is None or bias is None:
-        return bias if sums.shift is None else sums.shift
-    return sums.shift + bias
+    first, *others = [part for part in (sums.shift, bias, cell.bias_hh) if part is not None] or [None]
+    return sum(others, first)
 
 
 def _moments(statistics: Tensor) -> Tensor:

@@ -192,8 +192,9 @@ class Backward {
         const bool is_one_term = method == Method::none && p.together;
         if (r.bias_inside) add_to(bias, is_one_term ? sums.input : sums.inside, p.gates.width);
         if (r.bias_outside) add_to(bias, sums.input, p.gates.width);
-        p.gates.in_usual_order(bias, r.grad_bias);
         const Array& shift_h = Cell::adds_terms ? sums.input : sums.recurrent;
+        write(p.gates, bias, r.grad_bias);
+        write(p.gates, Cell::adds_terms ? bias : shift_h, r.grad_bias_hh);
         write(p.gates, sums.input_gain, r.input.grad_gain);
         write(p.gates, sums.input, r.input.grad_shift);
         write(p.gates, sums.recurrent_gain, r.recurrent.grad_gain);

@@ -47,6 +47,7 @@ class Forward {
             for (int thread = 0; thread < most; ++thread) scratch.emplace_back(p.B);
             in_threads(r.threads, most, [&](int thread, int threads) { columns(thread, threads, scratch[thread]); });
         }
+        p.usual(buffers.states.at(p.T - 1), r.end_h, {0, p.B});
         if constexpr (Cell::has_cell) p.usual(buffers.cells.at(p.T - 1), r.end_c, {0, p.B});
     }
 

@@ -76,7 +76,10 @@ struct Prepared {
           shift_cell(units.laid_out(r.cell.shift, 0)),
           bias_inside(gates.laid_out(r.bias_inside ? r.bias : nullptr, 0)),
           zeros(std::max(TILE_VECTORS, vectors_of_panel(G)) * W) {
+        if (Cell::adds_terms && r.bias_inside) add_to(bias_inside, gates.laid_out(r.bias_hh, 0), gates.width);
         gates.into_columns(bias_inside, 1, 0);
+        if (!Cell::adds_terms || r.bias_outside)
+            add_to(Cell::adds_terms ? shift : shift_recurrent, gates.laid_out(r.bias_hh, 0), gates.width);
         add_to(shift, gates.laid_out(r.input.shift, 0), gates.width);
         if (Cell::adds_terms) add_to(shift, gates.laid_out(r.recurrent.shift, 0), gates.width);
     }

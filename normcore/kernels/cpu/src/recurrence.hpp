@@ -28,15 +28,17 @@ struct Recurrence {
     int64_t per_gate;            // whether each gate is normalized by itself, in methods over features
     int64_t carries_normalized;  // whether an LSTM carries the normalized cell to the next step
     int64_t bias_inside, bias_outside;
-    const real *x, *h0, *c0, *weight_ih, *weight_hh, *bias;  // (T, B, F) (B, H) (B, H) (G H, F) (G H, H) (G H)
-    const uint8_t* mask;                                     // (T, B), or null
+    const real *x, *h0, *c0, *weight_ih, *weight_hh;  // (T, B, F) (B, H) (B, H) (G H, F) (G H, H)
+    const real *bias, *bias_hh;  // (G H); the second, or null, is added to the first, in a GRU to the recurrent term
+    const uint8_t* mask;         // (T, B), or null
     Site input, recurrent, cell;
-    real *y, *end_c;                       // (T, B, H), (B, H)
+    real *y, *end_h, *end_c;               // (T, B, H), (B, H), (B, H)
     real *kept_recurrent, *kept_input;     // (T, B, stride) W_h h and W_x x, saved for backward, or null: an RNN
                                            // without norm needs neither; both begin with a cache line
     real* kept_c;                          // (T, B, padded H) the cells c that are carried to the next step, or null
     real* longest_h;                       // (T) if a batch norm saves no statistics: the length of the longest h
                                            // that each step begins with
     const real *grad_y, *grad_h, *grad_c;  // (T, B, H), (B, H), (B, H), null: 0; grad_h, grad_c of the last state
-    real *grad_x, *grad_h0, *grad_c0, *grad_weight_ih, *grad_weight_hh, *grad_bias;  // grad_x null: not needed
+    real *grad_x, *grad_h0, *grad_c0, *grad_weight_ih, *grad_weight_hh;  // grad_x null: not needed
+    real *grad_bias, *grad_bias_hh;
 };
