@@ -166,9 +166,16 @@ class BackwardLine {
             if (r.carries_normalized && is_there(j)) read += load(dc_at + j * line.units);
             store(o_at, dh_there * shown * (o * (1 - o)));
             store(scratch.read + j * W, read * gain);
-            accumulate(sums.cell + at, read);
-            accumulate(sums.cell_gain + at, read * n);
-            centred_c.add(0, read * gain, n);
+            if constexpr (features) {
+                accumulate(sums.cell + at, read);
+                accumulate(sums.cell_gain + at, read * n);
+            }
+            centred_c.add(0, features ? read * gain : read, n);
+        }
+        if constexpr (!features) {
+            accumulate(sums.cell + of_units, centred_c.of_d[0]);
+            accumulate(sums.cell_gain + of_units, centred_c.of_dn[0]);
+            centred_c.scale(0, load(p.cell.gain + of_units));
         }
         if (!p.cell.normalized) return;
         centred_c.finish(line, Blocks<OfCell>{true}, p.H);
@@ -223,6 +230,7 @@ class BackwardLine {
     INLINE void norms() {
         const bool before_h = normalizes && p.recurrent.normalized;
         const bool before_x = normalizes && p.input.normalized && !p.together;
+        if constexpr (!features) take_sums();
         if (before_h) centred_h.finish(line, p.blocks, p.H);
         if (before_x) centred_x.finish(line, p.blocks, p.H);
         for (int j = 0; j < line.count; ++j)
@@ -246,6 +254,11 @@ class BackwardLine {
         for (int g = 0; g < G; ++g) {
             const ptrdiff_t at = of_gates + j * line.of_gates + g * W;
             store(after_h + (j * G + g) * W, dr[g]);
+            if constexpr (!features) {
+                centred_h.add(g, dr[g], n_h(j, g));
+                if (!p.together) centred_x.add(g, dx[g], n_x(j, g));
+                continue;
+            }
             accumulate(sums.input + at, dx[g]);
             if constexpr (!Cell::adds_terms) accumulate(sums.recurrent + at, dr[g]);
             if constexpr (normalizes) {
@@ -258,6 +271,19 @@ class BackwardLine {
                     centred_x.add(g, gain_x(j, g) * dx[g], n);
                 }
             }
+        }
+    }
+
+    // Add the sums over the examples of this step to the gradients of parameters.
+    INLINE void take_sums() {
+        for (int g = 0; g < G; ++g) {
+            const ptrdiff_t at = of_gates + g * W;
+            accumulate(sums.input + at, p.together ? centred_h.of_d[g] : centred_x.of_d[g]);
+            if constexpr (!Cell::adds_terms) accumulate(sums.recurrent + at, centred_h.of_d[g]);
+            accumulate(sums.recurrent_gain + at, centred_h.of_dn[g]);
+            if (!p.together) accumulate(sums.input_gain + at, centred_x.of_dn[g]);
+            centred_h.scale(g, gain_h(0, g));
+            centred_x.scale(g, gain_x(0, g));
         }
     }
 

@@ -195,17 +195,20 @@ INLINE Measured<G> over_the_examples(const real* a, const Line& line, const vec 
 }
 
 // The gradient before a norm, from the gradient d after it: rstd (gain d - mean(gain d) - n mean(gain d n)). n is the
-// normalized value; the means are over the same values as the statistics.
+// normalized value; the means are over the same values as the statistics. Over examples, the gain is one for all values:
+// then d and d n are added up, which are the gradients of the shift and the gain, and scaled afterwards.
 template <Method method, class Cell>
 struct Centred {
     static constexpr int G = Cell::gates;
 
     vec of_d[G] = {}, of_dn[G] = {};
 
-    INLINE void add(int g, vec scaled, vec n) {
-        if constexpr (method != Method::rms_norm) of_d[g] += scaled;
-        of_dn[g] += scaled * n;
+    INLINE void add(int g, vec d, vec n) {
+        if constexpr (method != Method::rms_norm) of_d[g] += d;
+        of_dn[g] += d * n;
     }
+
+    INLINE void scale(int g, vec gain) { of_d[g] *= gain, of_dn[g] *= gain; }
 
     INLINE void finish(const Line& line, const Blocks<Cell>& blocks, int hidden) {
         if constexpr (over_features(method)) {
