@@ -140,8 +140,10 @@ def _update_averages(running: Tensor, new: Tensor, t: int, momentum: float) -> T
         raise ValueError(
             f"expected statistics of step {len(running)}, received step {t}; pass sequences from the start"
         )
+    dtype = torch.promote_types(running.dtype, new.dtype)
+    running, new = running.to(dtype), new.to(dtype)
     known = running[t : t + len(new)]
-    averages = known.lerp(new[: len(known)].to(known.dtype), momentum)
+    averages = known.lerp(new[: len(known)], momentum)
     if len(known) == len(running) == len(new):
         return averages  # the usual case, without a copy
     return torch.cat([running[:t], averages, new[len(known) :], running[t + len(new) :]])

@@ -39,6 +39,15 @@ def test_the_newest_minibatch_has_the_weight_of_the_momentum() -> None:
     assert norm.get_buffer("running_var").flatten().tolist() == [0.75, 3, 1]
 
 
+def test_averages_hold_variances_that_float32_cannot_hold() -> None:
+    norm = build(RecurrentBatchNorm(population="running", momentum=0.25)).norm(1, "input")
+    taking_in(norm, torch.tensor([[[0.0], [2.0]]]))
+    taking_in(norm, torch.tensor([[[-1e25], [1e25]]]))
+    assert norm.get_buffer("running_var").item() == pytest.approx(0.25e50, rel=1e-6)
+    taking_in(norm, torch.tensor([[[1.0], [3.0]]]))
+    assert norm.get_buffer("running_var").item() == pytest.approx(0.1875e50, rel=1e-6)
+
+
 def test_later_steps_use_the_statistics_of_the_last_known_step() -> None:
     """The statistics do not start again from the first step."""
     norm = build(RecurrentBatchNorm(population="running")).norm(1, "input")
