@@ -72,7 +72,8 @@ def test_layer_without_a_norm_is_that_of_torch(cell: str, form: str) -> None:
 @pytest.mark.parametrize("cell", LAYERS)
 def test_fused_layer_equals_the_reference(cell: str) -> None:
     x = inputs(T, B, F).float()
-    for norm in ("none", "layer_norm", "recurrent_batch_norm"):
+    places = [{"method": "layer_norm", "bias": place} for place in ("outside", "inside", "both")]
+    for norm in ("none", *places, "recurrent_batch_norm"):
         fused, reference = (layer(cell, norm=norm, kernel=kernel).float() for kernel in ("auto", "reference"))
         for found, expected in zip(results(fused, x, None), results(reference, x, None), strict=True):
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
