@@ -17,7 +17,7 @@ from normcore import cells, norms
 from normcore.cells import gru, lstm, rnn
 from normcore.cells.cell import HiddenState
 from normcore.cells.view import IDENTITY, CellView
-from normcore.nn.options import Statistics, read_cell, read_norm
+from normcore.nn.options import Statistics, check_dimensions, check_dropout, check_sizes, read_cell, read_norm
 from normcore.nn.stretches import unroll_stretches
 from normcore.norms.normalization import Identity
 from normcore.norms.population import batch_norms, population_statistics
@@ -56,6 +56,7 @@ class Layer(nn.Module):
         options: the cell's own options, as in a spec. By default they are what torch does.
 
     Raises:
+        TypeError: a size is not a whole number.
         ValueError: an argument does not fit; the message names it.
     """
 
@@ -82,10 +83,8 @@ class Layer(nn.Module):
         super().__init__()
         if kernel not in KERNELS:
             raise ValueError(f"kernel: expected {', '.join(KERNELS)}, received {kernel!r}")
-        if not 0 <= dropout <= 1:
-            raise ValueError(f"dropout: expected a number from 0 to 1, received {dropout!r}")
-        if input_size < 1:
-            raise ValueError(f"input_size: expected 1 or more, received {input_size}")
+        check_sizes(input_size, hidden_size, num_layers)
+        check_dropout(dropout, num_layers)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         self.directions = 2 if bidirectional else 1
@@ -201,8 +200,9 @@ class Layer(nn.Module):
             The last layer's h at every step, (T, B, D H) in the form of x; and the last states in the form of ``hx``.
 
         Raises:
-            RuntimeError: shapes, types or devices do not fit.
-            ValueError: there is only one example, and the norm takes statistics over the examples.
+            RuntimeError: shapes or devices do not fit.
+            ValueError: the type or the number of dimensions of x does not fit; or there is only one example, and the
+                norm takes statistics over the examples.
         """
         if isinstance(x, PackedSequence):
             return self._read_packed(x, hx)
@@ -333,12 +333,15 @@ class Layer(nn.Module):
         if hx is None:
             return None
         states = (hx,) if self.STATE is HiddenState else tuple(hx)
-        expected = (len(self.suffixes), *(() if single else (x.shape[1],)), self.hidden_size)
+        expected = (len(self.suffixes), x.shape[1], self.hidden_size)
         if len(states) != len(self.STATE._fields):
             raise RuntimeError(f"Expected {len(self.STATE._fields)} hidden states, got {len(states)}")
+        check_dimensions([state.dim() for state in states], single)
         for k, state in enumerate(states):
-            if state.shape != expected:
-                raise RuntimeError(f"Expected hidden[{k}] size {expected}, got {list(state.shape)}")
+            found = [len(state), 1, *state.shape[1:]] if single else list(state.shape)
+            if found != list(expected):
+                which = "hidden" if len(states) == 1 else f"hidden[{k}]"
+                raise RuntimeError(f"Expected {which} size {expected}, got {found}")
             if state.dtype != x.dtype and not torch.is_autocast_enabled(x.device.type):
                 raise RuntimeError(
                     "Input and hidden tensors are not the same dtype, found input tensor with"
@@ -355,7 +358,8 @@ class Layer(nn.Module):
     def _check_input(self, x: Tensor, dimensions: tuple[int, ...]) -> None:
         weight = self._parameter("weight_hh_l0")
         if x.dim() not in dimensions:
-            raise RuntimeError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {x.dim()}D instead")
+            found = f"{x.dim()}D tensor" if self.TAG == "rnn" else f"{x.dim()}D"
+            raise ValueError(f"{self.TAG.upper()}: Expected input to be 2D or 3D, got {found} instead")
         if x.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
@@ -371,7 +375,10 @@ class Layer(nn.Module):
                 " bfloat16 if you want its speed"
             )
         if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
-            raise RuntimeError(f"input must have the type {weight.dtype}, got type {x.dtype}")
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). Convert input:"
+                f" input.to({weight.dtype}), or convert model: model.to({x.dtype})"
+            )
 
     def _form(self, states: tuple[Tensor, ...]) -> Any:
         return states[0] if len(states) == 1 else states

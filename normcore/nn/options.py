@@ -1,9 +1,12 @@
 """Read the arguments of a layer: its cell's options, and its norm.
 
-The options are those of specs. Their defaults here make a layer without a norm what ``torch.nn`` has.
+Errors are in the words of ``torch.nn``, where it has them. The options are those of specs. Their defaults here make a
+layer without a norm what ``torch.nn`` has.
 """
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -30,6 +33,53 @@ class Statistics(NamedTuple):
 
     tracked: bool = True
     max_steps: int | None = None
+
+
+def check_sizes(input_size: int, hidden_size: int, num_layers: int) -> None:
+    """Check the sizes of a layer.
+
+    Raises:
+        TypeError: a size is not a whole number.
+        ValueError: a size is not positive.
+    """
+    for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+        if not isinstance(size, int):
+            raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
+        if size < 1:
+            raise ValueError(f"{name} must be greater than zero")
+
+
+def check_dropout(dropout: float, num_layers: int) -> None:
+    """Check the probability of dropout. Warn if there is no place for it.
+
+    Raises:
+        ValueError: it is not a number from 0 to 1.
+    """
+    if isinstance(dropout, bool) or not isinstance(dropout, Real) or not 0 <= dropout <= 1:
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
+    if dropout and num_layers == 1:
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers"
+            f" greater than 1, but got dropout={dropout} and num_layers=1",
+            stacklevel=3,
+        )
+
+
+def check_dimensions(found: Sequence[int], single: bool) -> None:
+    """Check the number of dimensions of each first state.
+
+    Raises:
+        RuntimeError: it does not fit the input.
+    """
+    expected, of = (2, "unbatched 2-D") if single else (3, "batched 3-D")
+    if set(found) == {expected}:
+        return
+    if len(found) == 1:
+        raise RuntimeError(f"For {of} input, hx should also be {expected}-D but got {found[0]}-D tensor")
+    got = ", ".join(f"{dimensions}-D" for dimensions in found)
+    raise RuntimeError(f"For {of} input, hx and cx should also be {expected}-D but got ({got}) tensors")
 
 
 def read_cell(tag: str, sizes: Mapping[str, Any], options: Mapping[str, Any]) -> RecurrentModel:

@@ -296,44 +296,11 @@ def test_compiled_layer_is_one_graph_of_our_operator() -> None:
         ({"forget_bais": 1.0}, "forget_bais"),
         ({"identity_gates": ["z"]}, "identity_gates"),
         ({"kernel": "fats"}, "kernel: expected auto, fused, reference, received 'fats'"),
-        ({"dropout": 1.5}, "dropout: expected a number from 0 to 1"),
     ],
 )
 def test_argument_that_does_not_fit_is_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         LSTM(F, H, **options)
-
-
-@pytest.mark.parametrize(
-    ("x", "hx", "message"),
-    [
-        (torch.zeros(T), None, "Expected input to be 2D or 3D, got 1D"),
-        (torch.zeros(0, B, F), None, "sequence length to be larger than 0"),
-        (torch.zeros(T, B, F + 1), None, "must be equal to input_size. Expected 3, got 4"),
-        (torch.zeros(T, B, F, dtype=torch.float64), None, "input must have the type torch.float32"),
-        (torch.zeros(T, B, F, dtype=torch.float16), None, "use float32 weights"),
-        (torch.zeros(T, B, F, device="meta"), None, "not at the same device"),
-        (torch.zeros(T, B, F), torch.zeros(1, B, H + 1), r"Expected hidden\[0\] size \(1, 5, 6\), got \[1, 5, 7\]"),
-        (torch.zeros(T, B, F), torch.zeros(1, B, H).double(), "not the same dtype"),
-    ],
-)
-def test_input_that_does_not_fit_is_refused_in_the_words_of_torch(x: Tensor, hx: Any, message: str) -> None:
-    with pytest.raises(RuntimeError, match=message):
-        GRU(F, H)(x, hx)
-
-
-def test_single_example_has_no_statistics_in_training() -> None:
-    module = layer("lstm", norm="recurrent_batch_norm")
-    with pytest.raises(ValueError, match="2 or more examples"):
-        module(inputs(T, 1, F))
-
-
-def test_nan_passes_through() -> None:
-    x = inputs(T, B, F)
-    x[3, 2] = torch.nan
-    y = layer("lstm", norm="layer_norm")(x)[0]
-    assert y[:3].isfinite().all()
-    assert y[3:, 2].isnan().all()
 
 
 def test_dropout_stands_between_layers_in_training() -> None:
