@@ -44,6 +44,8 @@ MODULES = (
     "normcore/models/test_contract.py",
     "normcore/models/test_handwriting.py",
     "normcore/models/test_pen_mixture.py",
+    "normcore/nn/test_surroundings.py",
+    "normcore/nn/test_without_compiler.py",
     "normcore/norms/test_contract.py",
     "normcore/norms/test_habits.py",
     "normcore/norms/test_large_values.py",
