@@ -3,14 +3,11 @@
 import argparse
 import json
 import os
-import platform
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +25,8 @@ from benchmarks import (
     sweeps,
     waiting,
 )
+from benchmarks.machine import describe_machine
 from benchmarks.number import Number, promises_kept
-from benchmarks.processes import ROOT
 from benchmarks.table import markdown, plain
 
 GROUPS: dict[str, Callable[[Path], list[Number]]] = {
@@ -52,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code: 1 if a promised target is missed, else 0."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds, so the servers end
-    machine = _machine()
+    machine = describe_machine()
     if not mlflow.is_installed():
         _say("MLflow is not installed (pip install .[bench]); its columns stay empty")
     numbers: list[Number] = []
@@ -85,25 +82,6 @@ def _measure(name: str, measure: Callable[[Path], list[Number]]) -> tuple[list[N
     seconds, after = time.monotonic() - began, os.getloadavg()[0]
     _say(f"{name}: {seconds:.0f} s, load average {after:.2f}")
     return numbers, {"seconds": seconds, "load_before": before, "load_after": after}
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        "commit": _commit(),
-        "cores": len(os.sched_getaffinity(0)),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-    }
-
-
-def _commit() -> str:
-    """Commit of the checkout, with ``-dirty`` if files were changed since."""
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
 
 
 def _load(name: str, group: dict[str, float]) -> str:
