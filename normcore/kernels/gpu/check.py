@@ -7,7 +7,7 @@ lengths and with lengths, and again by CUDA graphs. ``docs/develop/kernels-gpu.m
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from statistics import median
@@ -80,7 +80,7 @@ def try_out(
     with torch.random.fork_rng(devices=[]):
         for units in hidden:
             for precision in PRECISIONS:
-                check = _Check(cell, method, device, units, precision)
+                check = Check(cell, method, device, units, precision)
                 wrong = check.wrong(unroll, exact)
                 if wrong is None:
                     slowest = min(slowest, check.speedup(unroll, timed))
@@ -91,7 +91,9 @@ def try_out(
 
 
 @dataclass(frozen=True, slots=True)
-class _Check:
+class Check:
+    """Check of the kernels of one cell with one method, for one number of units and one precision."""
+
     cell: str
     method: str
     device: torch.device
@@ -101,15 +103,18 @@ class _Check:
     def wrong(self, unroll: Unroll, sizes: Sizes) -> str | None:
         """Name a tensor whose error, in the median of some networks, is too large; None if no error is too large."""
         for with_lengths in (False, True):
-            ours, eagers = zip(*self._errors(unroll, sizes, with_lengths), strict=True)
-            for name in ours[0]:
-                off, eager = (median(errors[name] for errors in of) for of in (ours, eagers))
-                if not off <= self._bound(eager):
+            for name, (off, eager) in self.median_errors(unroll, sizes, with_lengths).items():
+                if not off <= self.bound(eager):
                     lengths = " with lengths" if with_lengths else ""
                     return f"{name} has a relative error of {off:.1e}{lengths}; eager torch has {eager:.1e}"
         return None
 
-    def _bound(self, eager: float) -> float:
+    def median_errors(self, unroll: Unroll, sizes: Sizes, with_lengths: bool) -> dict[str, tuple[float, float]]:
+        """Compute the errors of each tensor by the kernels and by eager torch, in the median of some networks."""
+        ours, eagers = zip(*self._errors(unroll, sizes, with_lengths), strict=True)
+        return {name: (_median_of(name, ours), _median_of(name, eagers)) for name in ours[0]}
+
+    def bound(self, eager: float) -> float:
         """Compute the largest allowed error of a tensor, from eager torch's own error of this tensor. An eager error
         that is not finite does not raise the limit.
         """
@@ -118,22 +123,22 @@ class _Check:
     def _errors(self, unroll: Unroll, sizes: Sizes, with_lengths: bool) -> Iterator[tuple[Amounts, Amounts]]:
         """Yield the errors of the kernels and of eager torch, against the reference in float64, for each network."""
         for seed in range(NETWORKS):
-            built, x, start, mask = self._draw_case(sizes, seed, with_lengths)
-            found, eager = (self._pass(by, built, x, start, mask) for by in (unroll, recurrent.unroll))
+            built, x, start, mask = self.draw_case(sizes, seed, with_lengths)
+            found, eager = (self.run(by, built, x, start, mask) for by in (unroll, recurrent.unroll))
             exact = _run_both_passes(
                 recurrent.unroll, built.double(), x.double(), type(start)(*(part.double() for part in start)), mask
             )
-            yield _relative(found, exact), _relative(eager, exact)
+            yield relative(found, exact), relative(eager, exact)
 
     def speedup(self, unroll: Unroll, sizes: Sizes) -> float:
         """Measure the reference's time divided by the kernels' time, for a forward and backward pass: the median of
         several pairs of timings."""
-        built, x, start, _ = self._draw_case(sizes, 0, with_lengths=False)
+        built, x, start, _ = self.draw_case(sizes, 0, with_lengths=False)
 
         def seconds(by: Unroll) -> float:
             self._wait()
             began = time.perf_counter()
-            self._pass(by, built, x, start, None)
+            self.run(by, built, x, start, None)
             self._wait()
             return time.perf_counter() - began
 
@@ -146,7 +151,7 @@ class _Check:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    def _pass(self, unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor | None) -> Named:
+    def run(self, unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Tensor | None) -> Named:
         autocast = torch.autocast(self.device.type, torch.bfloat16) if self.precision.autocast else nullcontext()
 
         def under_autocast(*arguments: Any) -> UnrolledCell:
@@ -155,7 +160,7 @@ class _Check:
 
         return _run_both_passes(under_autocast, built, x, start, mask)
 
-    def _draw_case(self, sizes: Sizes, seed: int, with_lengths: bool) -> tuple[Any, Tensor, Any, Tensor | None]:
+    def draw_case(self, sizes: Sizes, seed: int, with_lengths: bool) -> tuple[Any, Tensor, Any, Tensor | None]:
         """Draw a cell whose parameters all differ, inputs, a first state, and with lengths a mask of the steps that
         each example has."""
         torch.manual_seed(seed)
@@ -193,13 +198,17 @@ def _run_both_passes(unroll: Unroll, built: Any, x: Tensor, start: Any, mask: Te
     }
 
 
+def _median_of(name: str, networks: Sequence[Amounts]) -> float:
+    return median(errors[name] for errors in networks)
+
+
 def _sum_weighted(outputs: Tensor) -> Tensor:
     """Sum all outputs, each with a different weight."""
     weights = torch.cos(torch.arange(outputs.numel(), device=outputs.device)).view(outputs.shape)
     return (outputs * weights.to(outputs.dtype)).sum()
 
 
-def _relative(found: Named, exact: Named) -> Amounts:
+def relative(found: Named, exact: Named) -> Amounts:
     """Compute the largest error of each tensor, relative to the tensor's largest number; infinite if the tensor is
     missing or has a NaN."""
     return {name: _off(found[name], expected) if name in found else math.inf for name, expected in exact.items()}
