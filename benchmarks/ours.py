@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.load import Connection, get, post
-from benchmarks.processes import ROOT, answers, free_port, running, wait_until
+from benchmarks.processes import PATIENCE, ROOT, answers, free_port, python_path, running, wait_until
 
 ENDED = ("succeeded", "failed", "cancelled")
 SMOKE = post("/v1/experiments", {"task": {"name": "permuted_digits", "profile": "smoke"}, "device": "cpu"})
@@ -23,9 +23,16 @@ def api(folder: Path, source: Path = ROOT, **settings: str) -> Iterator[int]:
 @contextmanager
 def up(folder: Path, source: Path = ROOT, **settings: str) -> Iterator[int]:
     """Run ``normbench up`` of the checkout ``source``, with one CPU worker that has trained a run; give its port."""
-    with _service("up", folder, source, settings, "--device", "cpu") as port:
+    with starting("cpu", folder, source, **settings) as port:
         _worker_joined(port)
         warm_up(port)
+        yield port
+
+
+@contextmanager
+def starting(device: str, folder: Path, source: Path = ROOT, **settings: str) -> Iterator[int]:
+    """Run ``normbench up`` with one worker for ``device``, which may not claim runs yet; give the port."""
+    with _service("up", folder, source, settings, "--device", device) as port:
         yield port
 
 
@@ -52,7 +59,7 @@ def warm_up(port: int) -> None:
     connection.close()
 
 
-def finish(port: int, run_id: str, *, every: float = 0.1) -> dict[str, Any]:
+def finish(port: int, run_id: str, *, every: float = 0.1, seconds: float = PATIENCE) -> dict[str, Any]:
     """Wait for the end of a run; return the run.
 
     Raises:
@@ -66,7 +73,7 @@ def finish(port: int, run_id: str, *, every: float = 0.1) -> dict[str, Any]:
         connection.close()
         return run["state"] in ENDED
 
-    wait_until(has_ended, every=every)
+    wait_until(has_ended, seconds, every=every)
     if run["state"] != "succeeded":
         raise RuntimeError(f"{run_id} {run['state']}: {run['error']}")
     return run
@@ -95,7 +102,7 @@ def command(kind: str, *options: str) -> list[str]:
 def environment_of(folder: Path, source: Path, settings: Mapping[str, str]) -> dict[str, str]:
     """Environment variables for a process that must run the code of ``source``, not the installed package."""
     given = {f"NORMBENCH_{name.upper()}": value for name, value in settings.items()}
-    return {"PYTHONPATH": str(source), "NORMBENCH_DATA_DIR": str(folder), **given}
+    return {"PYTHONPATH": python_path(source), "NORMBENCH_DATA_DIR": str(folder), **given}
 
 
 def _worker_joined(port: int) -> None:

@@ -52,6 +52,11 @@ def running(
         _end(process)
 
 
+def python_path(source: Path) -> str:
+    """Value of ``PYTHONPATH`` with which a process runs the code of ``source``, before any other."""
+    return os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")]))
+
+
 def free_port() -> int:
     """Port of 127.0.0.1 on which no process listens at present."""
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -79,20 +79,26 @@ def compared(
     *,
     turns: int = 1,
     least: int = LEAST,
+    starts: int = 0,
 ) -> Times:
     """Measure our kernels, ``torch.nn`` and the reference; ``contestants`` are in this order.
 
     Args:
         turns: turns of our kernels and of ``torch.nn`` for each turn of the reference.
-        least: least number of turns of the reference.
+        least: least number of turns of the reference, and of the evaluations.
+        starts: passes of our kernels that come first and are not timed, in training and in evaluation. On a GPU,
+            kernels are compiled and CUDA graphs recorded.
     """
     ours, theirs, slow = (partial(contestant.train, x, grad) for contestant in contestants)
+    for _ in range(starts):
+        ours()
     kept, theirs_kept = (contestant.kept(x) for contestant in contestants[:2])
     *pairs, of_reference = in_turns([*[ours, theirs] * turns, slow], 2 * seconds, least)
     trained, theirs_trained = list(chain(*pairs[::2])), list(chain(*pairs[1::2]))
-    shown = in_turns(
-        [partial(evaluated(contestants[0], shape.steps).evaluate, x), partial(contestants[1].evaluate, x)], seconds / 3
-    )
+    evaluate = partial(evaluated(contestants[0], shape.steps).evaluate, x)
+    for _ in range(starts):
+        evaluate()
+    shown = in_turns([evaluate, partial(contestants[1].evaluate, x)], seconds / 3, least)
     return Times(
         cell=cell,
         method=method,
