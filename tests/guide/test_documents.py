@@ -93,6 +93,8 @@ NOT_RUN = {
     "docker compose up -d": "needs Docker; tests/test_deployment.py reads its files",
     "export NORMBENCH_URL=http://host:8000 NORMBENCH_API_KEY=nb_…": ELSEWHERE,
     "normbench submit spec.yaml --wait": ELSEWHERE,
+    "python -m benchmarks.gpu_day --to results": "needs a GPU; tests/benchmarks/gpu_day tries all parts",
+    "python -m benchmarks.gpu_day --tables results": "needs results of a GPU; tests/benchmarks/gpu_day writes tables",
 }
 """Commands that these tests do not run: reason by command. tests/guide/test_commands.py parses them."""
 OF_OTHER_CODE = {
