@@ -15,7 +15,7 @@ from benchmarks.processes import ROOT
 Content = dict[str, Any]
 
 
-class Refused(ValueError):
+class Refusal(ValueError):
     """The results must not be written into the documents, or there are none."""
 
 
@@ -52,12 +52,12 @@ def write(folder: Path, *, dry_run: bool = False, root: Path = ROOT) -> None:
     """Write all blocks for which the folder has results; with ``dry_run``, print them.
 
     Raises:
-        Refused: there are no results; or they were interpreted, and this is no dry run; or a document has no place for
+        Refusal: there are no results; or they were interpreted, and this is no dry run; or a document has no place for
             a block.
     """
     texts = dict(make_texts(folder, dry_run=dry_run))
     if not texts:
-        raise Refused(f"{folder} has no results; measure with python -m benchmarks.gpu_day --to {folder}")
+        raise Refusal(f"{folder} has no results; measure with python -m benchmarks.gpu_day --to {folder}")
     documents = {BLOCKS[name].document for name in texts}
     written = {document: (root / document).read_text("utf-8") for document in documents}
     for name, text in texts.items():
@@ -73,13 +73,13 @@ def make_texts(folder: Path, *, dry_run: bool = False) -> Iterator[tuple[str, st
     """Make the texts of the blocks for which the folder has results.
 
     Raises:
-        Refused: results were interpreted, and this is no dry run.
+        Refusal: results were interpreted, and this is no dry run.
     """
     for name, block in BLOCKS.items():
         found = {part: Results.read(folder, part).content for part in block.parts}
         found = {part: content for part, content in found.items() if content["measured"]}
         if any(content["machine"]["interpreted"] for content in found.values()) and not dry_run:
-            raise Refused(f"{folder} has results of the interpreter, which are no measurements; add --dry-run")
+            raise Refusal(f"{folder} has results of the interpreter, which are no measurements; add --dry-run")
         text = block.text(found) if block.parts[0] in found or len(found) > 1 else None
         if text is not None:
             yield name, text
@@ -89,10 +89,10 @@ def replace_block(document: str, name: str, text: str, file: str) -> str:
     """Replace the text of a block.
 
     Raises:
-        Refused: the document does not have the block exactly once.
+        Refusal: the document does not have the block exactly once.
     """
     pattern = re.compile(rf"(<!-- gpu_day: {name} -->\n).*?(<!-- /gpu_day -->\n)", re.DOTALL)
     replaced, times = pattern.subn(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", document)
     if times != 1:
-        raise Refused(f"{file} has {times} blocks {name}, expected 1")
+        raise Refusal(f"{file} has {times} blocks {name}, expected 1")
     return replaced

@@ -114,7 +114,8 @@ class Results:
         try:
             found = case.measure()
         except Exception as error:
-            why = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+            notes = " ".join(getattr(error, "__notes__", []))  # such as the end of a server's log
+            why = " ".join(f"{type(error).__name__}: {str(error)[:500]} {notes[-1000:]}".split())
             self.end_broken(why)
             if "CUDA" in why:  # every later call in this process may fail, too
                 raise

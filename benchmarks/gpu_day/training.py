@@ -33,11 +33,16 @@ def cases(device: Device) -> Iterator[Case]:
     pairs, hidden = (FUSED_PAIRS[:1], (3,)) if device.interpreted else (FUSED_PAIRS, check.HIDDEN)
     yield compilation(device, pairs, hidden)
     yield Case("trial", partial(try_kernels, device), stall=PATIENCE)
-    methods = METHODS[:1] if device.interpreted else METHODS
-    for method in methods:
-        for kernel in ("auto", "reference"):
-            yield Case(f"{method} by {kernel}", partial(train, device, method, kernel), stall=PATIENCE)
+    first, *others = METHODS
+    yield from _trainings(device, first)
     yield Case("killed worker", partial(kill_worker, device), stall=PATIENCE)
+    for method in [] if device.interpreted else others:
+        yield from _trainings(device, method)
+
+
+def _trainings(device: Device, method: str) -> Iterator[Case]:
+    for kernel in ("auto", "reference"):
+        yield Case(f"{method} by {kernel}", partial(train, device, method, kernel), stall=PATIENCE)
 
 
 def spec(device: Device, method: str, kernel: str) -> dict[str, Any]:

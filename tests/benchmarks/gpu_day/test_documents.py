@@ -119,7 +119,7 @@ def test_results_of_the_interpreter_are_only_printed(
     results = tmp_path / "results"
     stored(results, "exactness", comparisons(), interpreted=True, gpu=None)
     before = (copy / documents.KERNELS).read_text()
-    with pytest.raises(documents.Refused, match="no measurements; add --dry-run"):
+    with pytest.raises(documents.Refusal, match="no measurements; add --dry-run"):
         documents.write(results, root=copy)
     documents.write(results, dry_run=True, root=copy)
     assert (copy / documents.KERNELS).read_text() == before

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
 from benchmarks.gpu_day import exactness, layers
 from benchmarks.gpu_day.__main__ import PARTS
-from benchmarks.gpu_day.device import SHORT, Device
+from benchmarks.gpu_day.device import SHORT, Device, compile_in_parallel
 from benchmarks.gpu_day.results import Case, Results
 from normcore.kernels.gpu import check
 from normcore.nn import RNN
@@ -36,6 +36,19 @@ def test_every_kind_of_measurement_works(part: str, tmp_path: Path) -> None:
     results.take(list(last_of_each_kind(part)), seconds=60.0)
     assert results.content["broken"] == {}
     assert set(Results.read(tmp_path, part).content["measured"]) == {case.name for case in last_of_each_kind(part)}
+
+
+def compile_unless_negative(device: Device, number: int) -> None:
+    if number < 0:
+        raise ValueError(f"{number} of {device}")
+
+
+def test_errors_of_compilers_are_told_and_end_no_other_job() -> None:
+    """The jobs run in processes, as on a device."""
+    found = compile_in_parallel(Device(interpreted=False), compile_unless_negative, [(1,), (-7,), (2,)])
+    assert found["jobs"] == 3
+    assert found["seconds_of_jobs"] > 0
+    assert found["errors"] == ["(-7,): ValueError: -7 of Device(interpreted=False)"]
 
 
 def test_training_by_a_killed_worker_is_resumed() -> None:
