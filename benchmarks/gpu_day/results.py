@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+ONLY_TOLD = {"cpu", "driver"}  # may differ between machines with the same GPU
+
 
 class OtherMachine(ValueError):
-    """The results in a file were measured on another machine, or with other versions or another commit."""
+    """The results in a file were measured on another kind of GPU, or with other versions or another commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,11 @@ class Results:
         """Note the machine, with its versions and the commit.
 
         Raises:
-            OtherMachine: the results that are there were measured on another machine.
+            OtherMachine: the results that are there are of another GPU, other versions or another commit.
         """
         before = self.content.get("machine", machine)
-        different = sorted(name for name in {*before, *machine} if before.get(name) != machine.get(name))
+        names = {*before, *machine} - ONLY_TOLD
+        different = sorted(name for name in names if before.get(name) != machine.get(name))
         if different and self.content["measured"]:
             told = ", ".join(f"{name} {before.get(name)}, here {machine.get(name)}" for name in different)
             raise OtherMachine(f"{self.file} has results of another machine ({told}); name another folder with --to")

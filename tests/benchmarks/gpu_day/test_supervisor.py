@@ -102,3 +102,4 @@ def test_results_of_two_machines_are_not_mixed(difference: dict[str, Any], tmp_p
     results.take([part_that_breaks.case(tmp_path, "first")], seconds=1.0)
     with pytest.raises(OtherMachine, match=r"slow.json has results of another machine \(.*name another folder"):
         Results.read(tmp_path, "slow").measured_on({**part_that_breaks.MACHINE, **difference})
+    Results.read(tmp_path, "slow").measured_on({**part_that_breaks.MACHINE, "driver": "another"})
