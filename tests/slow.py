@@ -13,6 +13,7 @@ TESTS = Path(__file__).parent
 SERVERS = {"postgres_url", "postgres_template", "fresh_postgres_url", "redis_url", "rabbitmq_url"}  # fixtures
 FOLDERS = (
     "benchmarks/faults/",
+    "benchmarks/gpu_day/",
     "normbench/cli/",
     "normcore/analyses/",
     "normcore/kernels/cpu/",

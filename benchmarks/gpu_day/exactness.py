@@ -57,7 +57,7 @@ def _comparison(device: Device, one: tuple[str, str, int, Precision], sizes: Siz
 def compilation(device: Device, pairs: Sequence[Pair], hidden: Sequence[int]) -> Case:
     """Make the case that compiles all kernels of a worker's check, and those of evaluation."""
     jobs = [(*pair, units, precision) for units, precision, pair in product(hidden, check.PRECISIONS, pairs)]
-    return Case("compilation", partial(compile_in_parallel, device, compile_kernels, jobs), always=True)
+    return Case("compilation", partial(compile_in_parallel, device, compile_kernels, jobs), stall=300.0, always=True)
 
 
 def compile_kernels(device: Device, cell: str, method: str, units: int, precision: Precision) -> None:

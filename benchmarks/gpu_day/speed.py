@@ -43,7 +43,7 @@ def cases(device: Device) -> Iterator[Case]:
 
 def compilation(device: Device, pairs: Sequence[tuple[str, str]]) -> Case:
     jobs = [(*pair, precision) for precision in PRECISIONS for pair in pairs]
-    return Case("compilation", partial(compile_in_parallel, device, compile_kernels, jobs), always=True)
+    return Case("compilation", partial(compile_in_parallel, device, compile_kernels, jobs), stall=300.0, always=True)
 
 
 def comparisons(device: Device, pairs: Sequence[tuple[str, str]], precision: str) -> Iterator[Case]:
