@@ -3,10 +3,10 @@
 import os
 import platform
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy
 import torch
 
 from normcore.code_version import code_version, output_of
@@ -22,7 +22,7 @@ def environment(device: torch.device, threads: int, kernels: str | None = None) 
     return {
         "python": platform.python_version(),
         "torch": str(torch.__version__),  # torch's class of versions would import torch when it is unpickled
-        "numpy": numpy.__version__,
+        "numpy": version("numpy"),
         "normbench": code.version,
         "git": code.git,
         "os": platform.platform(),

@@ -35,6 +35,14 @@ assert max(abs(a - b) for a, b in zip(*losses[:2])) < 1e-5, losses
 assert losses[2][-1] < losses[2][0], losses
 assert all(path == sys.argv[1] or "site-packages" not in path for path in sys.path), sys.path
 """
+PREPARE = """
+import sys
+sys.path.insert(0, sys.argv.pop())
+from workers.kernels import main
+
+sys.argv += ["--device", "cpu"]
+sys.exit(main())
+"""
 
 
 def required(name: str, extra: str) -> set[str]:
@@ -69,3 +77,7 @@ def test_wheel_with_the_extra_nn_trains_beside_torch(tmp_path: Path) -> None:
         [sys.executable, "-I", "-S", "-c", TRAIN, str(site)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    prepared = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", PREPARE, str(site)], capture_output=True, text=True, check=False
+    )
+    assert prepared.stdout == "the fused kernels are ready on cpu\n", prepared.stderr

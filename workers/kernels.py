@@ -2,10 +2,13 @@
 run.
 """
 
+import argparse
+import json
 import logging
 import os
 import shutil
 import signal
+import sys
 import sysconfig
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing.connection import Connection
@@ -95,3 +98,38 @@ def _compile(worker: Connection) -> None:
         worker.send(None)
     except KernelsMissing as error:
         worker.send(str(error))
+
+
+def main() -> int:
+    """Prepare the kernels of a device, as ``normbench kernels`` does.
+
+    Returns:
+        0 if all can be used; 1 if some are missing; 2 if there is no such device.
+    """
+    import torch
+
+    from normcore.environment import usable_device
+
+    parser = argparse.ArgumentParser(prog="normbench kernels")
+    parser.add_argument("--device", help="cpu, cuda or cuda:N; a GPU if there is one, else the CPU")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("workers").setLevel(logging.INFO)
+    try:
+        device = str(usable_device(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")))
+    except (RuntimeError, ValueError) as error:
+        print(f"normbench kernels: {error}", file=sys.stderr)
+        return 2
+    missing = prepare(device)
+    if arguments.json:
+        print(json.dumps({"device": device, "missing": missing}))
+    elif missing is None:
+        print(f"the fused kernels are ready on {device}")
+    else:
+        print(f"normbench kernels: not all can be used on {device}: {missing}", file=sys.stderr)
+    return int(missing is not None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

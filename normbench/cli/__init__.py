@@ -20,6 +20,7 @@ from normbench.cli import (
     demo,
     experiments,
     export,
+    kernels,
     keys,
     leaderboards,
     logs,
@@ -53,6 +54,7 @@ COMMANDS = (
     catalogue.methods,
     servers.api,
     servers.worker,
+    kernels.kernels,
     servers.scheduler,
     servers.migrate,
 )

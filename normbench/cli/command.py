@@ -23,7 +23,11 @@ PIPE_WIDTH = 100_000  # characters in a line for another program, so that no lin
 BLANKS = re.compile(r" +(?=\n)")
 FAILED, MISUSED, DIVERGED, DIFFERS, INTERRUPTED = 1, 2, 2, 3, 130  # exit statuses
 NOTE = "note: "  # begins a note on standard error
-NEEDED = {"server": ("fastapi", "sqlalchemy", "uvicorn"), "worker": ("sklearn", "sqlalchemy", "torch")}
+NEEDED = {
+    "server": ("fastapi", "sqlalchemy", "uvicorn"),
+    "worker": ("sklearn", "sqlalchemy", "torch"),
+    "nn": ("torch", "platformdirs", "filelock"),
+}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 P = ParamSpec("P")
@@ -165,8 +169,8 @@ class TrimmedStream:
         return getattr(self._stream, name)
 
 
-def require(*extras: Literal["server", "worker"]) -> None:
-    """Check that packages of the server or worker are installed.
+def require(*extras: Literal["server", "worker", "nn"]) -> None:
+    """Check that packages of an extra are installed.
 
     Raises:
         Missing: a package is missing that ``pip install normbench[…]`` installs.

@@ -37,7 +37,7 @@ def choose(
     """Choose the implementation of the loop over time that runs; return its name and the function.
 
     Fused kernels for the CPU are compiled here, if this machine has no compiled ones yet. ``auto`` takes a fused kernel
-    for a CUDA device only after a check on a device of the same kind; ``normbench worker`` does the checks.
+    for a CUDA device only after a check on a device of the same kind; ``normbench kernels`` and workers do the checks.
 
     Args:
         kernel: ``reference``, ``fused``, or ``auto`` for the fastest implementation that is known to work.
@@ -99,12 +99,13 @@ def _explain_failed_check(
     Args:
         needs_check: refuse also a kernel that was not tried, or was not faster than the reference.
     """
-    verdict = verdicts.read(device).get((CELLS.tag_of(cell), METHODS.tag_of(method)))
+    known = verdicts.read(device)
+    verdict = known.get((CELLS.tag_of(cell), METHODS.tag_of(method)))
     if verdict is not None and verdict.wrong is not None:
         return f"the fused kernel is wrong on this device: {verdict.wrong}"
     if needs_check and verdict is None:
-        what = f"{cell.label} with {method.method}"
-        _warn_once(f"{what} runs by the reference: its kernel was not tried on this device; normbench worker tries it")
+        what = f"{cell.label} with {method.method} runs" if known else "recurrent networks run"
+        _warn_once(f"{what} by the reference: fused kernels were not tried on this device; run: normbench kernels")
         return "the fused kernel was not tried on this kind of device"
     if needs_check and verdict is not None and not verdict.passed:
         return f"the fused kernel is {verdict} on this device"
