@@ -13,9 +13,8 @@ from typing import Any
 import torch
 
 from benchmarks.kernels.contestants import Contestant, Shape
-from benchmarks.kernels.measuring import METHODS, geometric_mean, give_back_freed_memory, in_turns
+from benchmarks.kernels.measuring import METHODS, best_product, geometric_mean, give_back_freed_memory, in_turns
 from benchmarks.library import loops, rivals
-from benchmarks.library.products import Products
 from benchmarks.machine import describe_machine
 from normcore.kernels import cpu
 from normcore.nn import LSTM
@@ -31,7 +30,8 @@ class Row:
 
     Attributes:
         seconds: median time of a training step of ``nn.LSTM``.
-        ratios: for each other contestant, the median of the pairs' ratios of its time to that of ``nn.LSTM``.
+        ratios: for each other contestant, the median of the pairs' ratios of its time to that of ``nn.LSTM``; and for
+            ``products`` that of the step's products alone, at the speed of the fastest product.
         kept: bytes that our layers keep for the backward pass, divided by those of ``nn.LSTM``; the largest of all
             methods.
         samples: for each contestant, the seconds of each round.
@@ -63,8 +63,8 @@ class Panel:
 
 
 def measure(threads: int, shapes: Iterable[Shape], seconds: float) -> Panel:
-    torch.set_num_threads(threads)
-    return Panel(threads, list(_rows(shapes, seconds)), _added_microseconds())
+    limit = best_product(threads)  # sets the number of threads
+    return Panel(threads, list(_rows(shapes, seconds, limit)), _added_microseconds())
 
 
 def write(panels: Sequence[Panel], file: Path) -> None:
@@ -99,21 +99,26 @@ def _outputs(layer: LSTM, x: torch.Tensor) -> torch.Tensor:
     return y
 
 
-def _rows(shapes: Iterable[Shape], seconds: float) -> Iterator[Row]:
+def _rows(shapes: Iterable[Shape], seconds: float, limit: float) -> Iterator[Row]:
+    """Measure each shape.
+
+    Args:
+        limit: floating-point operations per second of the fastest product.
+    """
     for shape in shapes:
         x, grad = torch.randn(shape[:3]), torch.randn(shape.steps, shape.batch, shape.hidden)
         torch.compiler.reset()  # torch compiles a function no more than 8 times
         built = contestants(shape)
         give_back_freed_memory()
-        works: dict[str, Callable[[], None]] = {name: partial(one.train, x, grad) for name, one in built.items()}
-        works[PRODUCTS] = Products(shape).compute
-        samples = dict(zip(works, in_turns(list(works.values()), seconds), strict=True))
+        works = [partial(one.train, x, grad) for one in built.values()]
+        samples = dict(zip(built, in_turns(works, seconds), strict=True))
         theirs = samples[OF_TORCH]
         ratios = {
             name: statistics.median(our / their for our, their in zip(times, theirs, strict=True))
             for name, times in samples.items()
             if name != OF_TORCH
         }
+        ratios[PRODUCTS] = shape.products("lstm", training=True) / limit / statistics.median(theirs)
         kept = max(built[method].kept(x) for method in METHODS) / built[OF_TORCH].kept(x)
         rounded = {name: [round(time, 7) for time in times] for name, times in samples.items()}
         yield Row(shape, statistics.median(theirs), ratios, kept, rounded)
