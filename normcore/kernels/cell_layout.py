@@ -36,9 +36,9 @@ KINDS: dict[type[nn.Module], NormKind] = {
 }
 NO_NORM = (type(None), Identity)
 AT_SITES = (*KINDS, *NO_NORM, Shift)
-CELLS = (LSTM, GRU, RNN)
-"""Cells that have kernels. Their subclasses have none, because they may compute something else. The same is true of
-norms."""
+CELLS: dict[type[nn.Module], int] = {LSTM: 4, GRU: 3, RNN: 1}
+"""Cells that have kernels, with their numbers of gates. Their subclasses have none, because they may compute something
+else. The same is true of norms."""
 
 
 class SiteLayout(NamedTuple):
@@ -141,7 +141,7 @@ class CellLayout(NamedTuple):
             ValueError: there is only one example, and the norms use the minibatch's statistics.
         """
         layout = cls.of(cell)
-        if layout is None or x.numel() == 0 or not _fits(cell, x, state, mask):
+        if layout is None or x.numel() == 0 or not _fits(layout, cell, x, state, mask):
             return None
         if layout.kind is NormKind.POPULATION and layout.has_large_population:
             return None
@@ -173,13 +173,26 @@ class CellLayout(NamedTuple):
         ]
 
 
-def _fits(cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> bool:
-    steps, batch, features = x.shape
+def _fits(layout: CellLayout, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> bool:
+    """Tell if all shapes fit. Kernels do not check them, and would write beyond the end of a tensor."""
+    (steps, batch, features), (rows, hidden) = x.shape, cell.weight_hh.shape
+    widths = (rows, rows, hidden)
+    own: list[tuple[Tensor | None, int]] = [(bias, rows) for bias in layout.biases]
+    for site, width in zip(layout.sites, widths, strict=True):
+        own += ((site.gain, width), (site.shift, width))
     return (
-        features == cell.weight_ih.shape[1]
-        and all(part.shape == (batch, cell.weight_hh.shape[1]) for part in state)
+        rows == CELLS[layout.cell] * hidden
+        and cell.weight_ih.shape == (rows, features)
+        and all(part is None or part.shape == (width,) for part, width in own)
+        and all(part.shape == (batch, hidden) for part in state)
         and (mask is None or mask.shape == (steps, batch))
+        and (layout.kind is not NormKind.POPULATION or _fits_population(layout, widths))
     )
+
+
+def _fits_population(layout: CellLayout, widths: Iterable[int]) -> bool:
+    population = zip(layout.population(), widths, strict=True)
+    return all(known is None or known[0].shape[1:] == known[1].shape[1:] == (width,) for known, width in population)
 
 
 def _site(name: str, module: nn.Module | None) -> SiteLayout:

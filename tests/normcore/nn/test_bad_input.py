@@ -242,3 +242,46 @@ def test_lengths_of_zero_are_refused_before_they_reach_a_layer() -> None:
         pack_padded_sequence(torch.zeros(T, B, F), torch.tensor([4, 2, 0]))
     with pytest.raises(RuntimeError):
         LSTM(F, H)(PackedSequence(torch.zeros(0, F), torch.zeros(0, dtype=torch.int64)))
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("weight_ih_l0", (8, 3)),
+        ("weight_hh_l0", (4, 4)),
+        ("bias_ih_l0", (15,)),
+        ("bias_hh_l0", (64,)),
+        ("norm_h_l0.weight", (8,)),
+        ("norm_x_l0.bias", (15,)),
+        ("norm_c_l0.weight", (3,)),
+    ],
+)
+def test_weights_of_another_shape_are_refused_before_a_kernel_reads_them(name: str, shape: tuple[int, ...]) -> None:
+    layer = LSTM(3, 4, norm="layer_norm")
+    of, _, last = name.rpartition(".")
+    setattr(layer.get_submodule(of), last, nn.Parameter(torch.zeros(shape)))
+    with pytest.raises(RuntimeError, match=r"size|shape"):
+        layer(torch.randn(5, 2, 3))
+
+
+def test_bias_that_torch_would_expand_is_expanded() -> None:
+    one, all_alike = (LSTM(3, 4, norm="layer_norm") for _ in range(2))
+    one.load_state_dict(all_alike.state_dict())
+    one.bias_hh_l0 = nn.Parameter(torch.ones(1))
+    all_alike.bias_hh_l0 = nn.Parameter(torch.ones(16))
+    x = torch.randn(5, 2, 3)
+    torch.testing.assert_close(one(x)[0], all_alike(x)[0])
+    one(x)[0].sum().backward()
+    all_alike(x)[0].sum().backward()
+    grad, expected = one.bias_hh_l0.grad, all_alike.bias_hh_l0.grad
+    assert grad is not None
+    assert expected is not None
+    torch.testing.assert_close(grad, expected.sum(0, keepdim=True), rtol=1e-4, atol=1e-5)
+
+
+def test_statistics_of_another_width_are_refused() -> None:
+    layer = LSTM(3, 4, norm="recurrent_batch_norm").eval()
+    norm = layer.get_submodule("norm_h_l0")
+    norm.running_mean, norm.running_var = torch.zeros(5, 3), torch.ones(5, 3)
+    with torch.no_grad(), pytest.raises(RuntimeError, match="size"):
+        layer(torch.randn(5, 2, 3))
