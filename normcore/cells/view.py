@@ -5,7 +5,6 @@ The layers of ``normcore.nn`` keep their weights under torch's names.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from torch import Tensor, nn
@@ -42,12 +41,16 @@ class CellView:
         self.norm_sum = self.norms.get("norm_sum", IDENTITY)
         self.norm_c = self.norms.get("norm_c", IDENTITY)
         self.normalizes_sum = "norm_sum" in self.norms
+        self._bias: Tensor | None = None
         self.gate_rows = 2 * self.weight_hh.shape[1]
 
-    @cached_property
+    @property
     def bias(self) -> Tensor:
-        first, second = self.biases
-        return first if second is None or self.kind is GRU else first + second
+        """The bias of the equations. It is added up once, and only if they need it: kernels take both summands."""
+        if self._bias is None:
+            first, second = self.biases
+            self._bias = first if second is None or self.kind is GRU else first + second
+        return self._bias
 
     @property
     def bias_hh(self) -> Tensor | None:

@@ -5,7 +5,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
+WORDS = (
+    "fused kernels give no derivatives of forward mode and none of torch.func: set training.kernel to reference, or"
+    ' build a layer of normcore.nn with kernel="reference"'
+)
 LIBRARY: Any = torch.library.Library("normbench", "DEF")  # type: ignore[no-untyped-call]
 
 
@@ -40,6 +45,8 @@ def register_gradient(name: str, save: Callable[..., None], differentiate: Calla
             return operator.redispatch(keys & below, *arguments)
 
     def run(keys: Any, *arguments: Any) -> Any:
+        if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+            raise RuntimeError(WORDS)
         if torch.is_grad_enabled() and any(isinstance(given, Tensor) and given.requires_grad for given in arguments):
             return Gradient.apply(keys, *arguments)  # type: ignore[no-untyped-call]
         return run_below(keys, arguments)

@@ -56,7 +56,7 @@ class Layer(nn.Module):
         options: the cell's own options, as in a spec. By default they are what torch does.
 
     Raises:
-        TypeError: a size is not a whole number.
+        TypeError: a size is not a whole number, or ``bias`` is not a bool.
         ValueError: an argument does not fit; the message names it.
     """
 
@@ -83,6 +83,10 @@ class Layer(nn.Module):
         super().__init__()
         if kernel not in KERNELS:
             raise ValueError(f"kernel: expected {', '.join(KERNELS)}, received {kernel!r}")
+        if not isinstance(bias, bool):
+            raise TypeError(
+                f"bias should be of type bool, got: {type(bias).__name__}; an RNN takes no nonlinearity here"
+            )
         check_sizes(input_size, hidden_size, num_layers)
         check_dropout(dropout, num_layers)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -150,11 +154,11 @@ class Layer(nn.Module):
         if not found and self.statistics != Statistics():
             raise ValueError(f"norm: {self.norm.method} keeps no statistics; remove track_running_stats and max_steps")
         for norm in found:
-            norm.standard_if_unknown = True
             if not hasattr(self.norm, "population"):
                 norm.momentum = MOMENTUM
             if not tracked:
                 norm.uses_batch, norm.momentum = True, None
+            norm.standard_if_unknown = norm.momentum is not None
             if max_steps is not None:
                 norm.running_mean = norm.running_mean.new_zeros(max_steps, norm.running_mean.shape[1])
                 norm.running_var = torch.ones_like(norm.running_mean)
@@ -172,17 +176,21 @@ class Layer(nn.Module):
         kernel = "reference" if weight.is_meta else self.kernel
         _, self._unroll = kernels.choose(kernel, self.options, self.norm, weight.device, weight.dtype)
 
+    def _load_from_state_dict(self, *of: Any, **named: Any) -> None:
+        super()._load_from_state_dict(*of, **named)
+        self._choose_kernel()  # weights that are assigned may be on another device
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "_unroll"}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._choose_kernel()  # this machine may have other kernels
 
     def extra_repr(self) -> str:
         told = [f"{self.input_size}, {self.hidden_size}"]
-        for name, usual in (
-            *(("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0), ("bidirectional", False)),
-        ):
-            if getattr(self, name) != usual:
-                told.append(f"{name}={getattr(self, name)}")
+        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        told += [f"{name}={getattr(self, name)}" for name in usual if getattr(self, name) != usual[name]]
         return ", ".join([*told, f"norm={self.norm.method}"])
 
     def flatten_parameters(self) -> None:
@@ -327,6 +335,10 @@ class Layer(nn.Module):
                     self(x)
         finally:
             self.train(training)
+        for norm in batch_norms(self).values():
+            if self.statistics.max_steps is not None:
+                steps = torch.arange(self.statistics.max_steps).clamp(max=len(norm.running_mean) - 1)
+                norm.running_mean, norm.running_var = norm.running_mean[steps], norm.running_var[steps]
 
     def _first_states(self, hx: Any, x: Tensor, single: bool) -> tuple[Tensor, ...] | None:
         """Check the first states, and return them as (L D, B, H). None if there are none."""

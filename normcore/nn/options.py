@@ -20,6 +20,8 @@ from normcore.spec.models.recurrent import RecurrentModel
 TORCH = {"recurrent_init": "uniform", "first_state": "zeros"}
 OF_LSTM = {"forget_bias": 0.0, "first_cell": "zeros", "cell_bias": False}
 RUNNING = {"population": "running"}
+ABSENT = {"nonlinearity": "tanh", "proj_size": 0}
+"""Arguments of torch's layers for which ours have one value."""
 
 
 class Statistics(NamedTuple):
@@ -89,7 +91,14 @@ def read_cell(tag: str, sizes: Mapping[str, Any], options: Mapping[str, Any]) ->
         ValueError: an option is unknown, or has a wrong value; the message names the option.
     """
     defaults = {**TORCH, **(OF_LSTM if tag == "lstm" else {})}
-    cell: RecurrentModel = _validated(CELLS[tag], {"cell": tag, **defaults, **options, **sizes}, "")
+    own = {name: value for name, value in options.items() if ABSENT.get(name) != value}
+    for name in own:
+        if name in ABSENT:
+            raise ValueError(f"{name}: layers with a norm have only {ABSENT[name]!r}, received {own[name]!r}")
+        if name not in CELLS[tag].model_fields:
+            known = sorted(set(CELLS[tag].model_fields) - {"cell", *sizes})
+            raise ValueError(f"{name}: {tag.upper()} has no such option; it has {', '.join(known)}")
+    cell: RecurrentModel = _validated(CELLS[tag], {"cell": tag, **defaults, **own, **sizes}, "")
     return cell
 
 
@@ -101,7 +110,13 @@ def read_norm(norm: str | Mapping[str, Any] | Method, cell: RecurrentModel) -> t
             what does not fit.
     """
     if isinstance(norm, Method):
+        if "population" in type(norm).model_fields and "population" not in norm.model_fields_set:
+            norm = type(norm).model_validate({**norm.model_dump(exclude_unset=True), **RUNNING})
         return _fitting(norm, cell), Statistics()
+    if not isinstance(norm, str | Mapping):
+        raise ValueError(
+            f"norm: expected the name of a method, a mapping of its options or a Method, received {norm!r}"
+        )
     given: dict[str, Any] = {"method": norm} if isinstance(norm, str) else dict(norm)
     statistics = _take_statistics(given)
     tag = given.get("method")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from normcore.norms.batch_statistics import BatchStatistics
+from normcore.norms.batch_statistics import BatchStatistics, require_examples
 
 TakeIn = Callable[[Mapping[str, Tensor], int], None]
 
@@ -38,11 +38,15 @@ def unroll_stretches(
 
     Returns:
         y (T, B, H), 0 where a sequence has ended; and the state after the last step of each sequence.
+
+    Raises:
+        ValueError: there is only one sequence.
     """
     outputs: list[Tensor] = []
     ended: list[Any] = []
     state, begin = start, 0
     sizes, lengths = (part.tolist() for part in torch.unique_consecutive(batch_sizes, return_counts=True))
+    require_examples(sizes[0])
     for batch, steps in zip(sizes, lengths, strict=True):
         ended.append([part[batch:] for part in state])
         state = type(state)(*(part[:batch] for part in state))

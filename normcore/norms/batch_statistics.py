@@ -102,7 +102,8 @@ class BatchStatistics(nn.Module):
         if mean.shape[0] == 0:
             raise ValueError(
                 "expected population statistics in evaluation mode, received none; run forward passes over the"
-                " training data inside population_statistics(model), or use batch_statistics(model)"
+                " training data inside population_statistics(model), or use batch_statistics(model); a layer of"
+                " normcore.nn has calibrate(batches)"
             )
         return mean, var
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from tests.normcore.kernels.cell_pass import cell_of, drawn, everything, in_float32, some_mask
 
@@ -14,6 +15,7 @@ CASES = [
     ("gru", "recurrent_batch_norm", 3),
     ("rnn", "recurrent_batch_norm", 3),
 ]
+CHECKS = ("test_schema", "test_autograd_registration", "test_faketensor")
 DOORS = [
     "normcore.kernels.cpu.unroll",
     pytest.param("normcore.kernels.gpu.unroll", marks=pytest.mark.filterwarnings("ignore:overflow")),
@@ -52,7 +54,7 @@ def test_shapes_and_gradients_are_registered_as_torch_checks_them(
     door: str, cell: str, method: str, inputs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operator, given = arguments(door, cell, method, inputs, monkeypatch)
-    torch.library.opcheck(operator, tuple(given), test_utils=["test_schema", "test_faketensor"])
+    torch.library.opcheck(operator, tuple(given), test_utils=CHECKS)
 
 
 @pytest.mark.parametrize(
@@ -81,3 +83,19 @@ def test_compiled_unroll_gives_the_same_bits_for_any_shape(
         assert found.keys() == expected.keys()
         for name, tensor in found.items():
             assert torch.equal(tensor, expected[name]), (name, steps, batch)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_forward_mode_is_refused_and_not_zero(door: str) -> None:
+    if "gpu" in door:
+        pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+    unroll = importlib.import_module(door).unroll
+    built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5)
+    built, x, start = in_float32(built, *drawn(built, steps=3, batch=4))
+    x, start = x.detach(), type(start)(*(part.detach() for part in start))
+    with pytest.raises(RuntimeError, match=r"no derivatives of forward mode.*kernel=.reference"):
+        torch.func.jvp(lambda given: unroll(built, given, start).y, (x,), (torch.ones_like(x),))
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match="no derivatives of forward mode"):
+        unroll(built, forward_ad.make_dual(x, torch.ones_like(x)), start)  # type: ignore[no-untyped-call]
+    with pytest.raises(RuntimeError, match=r"none of torch\.func"):
+        torch.func.grad(lambda given: unroll(built, given, start).y.sum())(x)

@@ -285,3 +285,34 @@ def test_statistics_of_another_width_are_refused() -> None:
     norm.running_mean, norm.running_var = torch.zeros(5, 3), torch.ones(5, 3)
     with torch.no_grad(), pytest.raises(RuntimeError, match="size"):
         layer(torch.randn(5, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "options", "words"),
+    [
+        (RNN, (3, 4, 1, "relu"), {}, "bias should be of type bool, got: str"),
+        (RNN, (3, 4), {"nonlinearity": "relu"}, "nonlinearity: layers with a norm have only 'tanh', received 'relu'"),
+        (LSTM, (3, 4), {"proj_size": 2}, "proj_size: layers with a norm have only 0, received 2"),
+        (GRU, (3, 4), {"forget_bias": 1.0}, "forget_bias: GRU has no such option; it has first_state, identity_gates"),
+        (LSTM, (3, 4), {"norm": None}, "norm: expected the name of a method"),
+        (LSTM, (3, 4), {"norm": 5}, "norm: expected the name of a method"),
+    ],
+)
+def test_what_only_torch_has_is_refused_with_what_is_here(
+    kind: type[Layer], arguments: tuple[Any, ...], options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        kind(*arguments, **options)
+
+
+def test_torchs_own_defaults_may_be_named() -> None:
+    RNN(3, 4, nonlinearity="tanh")
+    LSTM(3, 4, proj_size=0)
+
+
+def test_packed_batch_of_one_is_refused_in_training() -> None:
+    layer = LSTM(F, H, norm="recurrent_batch_norm")
+    packed = pack_padded_sequence(torch.randn(T, 1, F), torch.tensor([T]))
+    with pytest.raises(ValueError, match="expected 2 or more examples"):
+        layer(packed)
+    assert layer.eval()(packed)[0].data.shape == (T, H)

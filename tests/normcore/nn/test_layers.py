@@ -13,9 +13,12 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from normcore import norms
 from normcore.nn import GRU, LSTM, RNN
 from normcore.nn.layers import Layer
+from normcore.norms.population import batch_norms
 from normcore.recurrent import Recurrent
+from normcore.recurrent.unroll import unroll
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
+from normcore.spec.methods.recurrent_batch_norm import RecurrentBatchNorm
 
 LAYERS: dict[str, type[Layer]] = {"lstm": LSTM, "gru": GRU, "rnn": RNN}
 TORCHS: dict[str, Any] = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
@@ -75,6 +78,7 @@ def test_fused_layer_equals_the_reference(cell: str) -> None:
     places = [{"method": "layer_norm", "bias": place} for place in ("outside", "inside", "both")]
     for norm in ("none", *places, "recurrent_batch_norm"):
         fused, reference = (layer(cell, norm=norm, kernel=kernel).float() for kernel in ("auto", "reference"))
+        assert fused._unroll is not unroll
         for found, expected in zip(results(fused, x, None), results(reference, x, None), strict=True):
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
@@ -315,3 +319,65 @@ def test_layer_says_what_it_is() -> None:
     module = layer("lstm", norm="layer_norm", num_layers=2)
     assert repr(module).startswith("LSTM(\n  3, 6, num_layers=2, norm=layer_norm\n  (norm_x_l0): LayerNormalized()")
     assert norms.build(module.norm).bias == "outside"
+
+
+@pytest.mark.parametrize("cell", LAYERS)
+@pytest.mark.parametrize("options", [{}, {"norm": "dynamic_tanh"}, {"norm": "recurrent_batch_norm"}], ids=str)
+def test_layers_without_a_kernel_are_compiled_as_one_graph(cell: str, options: dict[str, Any]) -> None:
+    torch._dynamo.reset()
+    module = layer(cell, **options).double()
+    x = inputs(T, B, F)
+    module(x)
+    module.eval()
+    compiled: Any = torch.compile(module, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x)[0], module(x)[0], rtol=1e-12, atol=1e-13)
+
+
+def test_layer_that_was_saved_chooses_the_kernel_of_the_machine_that_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = layer("lstm", norm="layer_norm").float()
+    saved = pickle.dumps(module)
+    assert b"unroll" not in saved
+    monkeypatch.setattr("normcore.kernels.choose", lambda *_: ("reference", unroll))
+    assert pickle.loads(saved)._unroll is unroll
+    assert copy.deepcopy(module)._unroll is unroll
+
+
+def test_weights_that_are_assigned_to_a_layer_on_meta_bring_its_kernel() -> None:
+    weights = layer("lstm", norm="layer_norm").float()
+    bare = LSTM(F, H, norm="layer_norm", device="meta")
+    assert bare._unroll is unroll
+    bare.load_state_dict(weights.state_dict(), assign=True)
+    assert bare._unroll is weights._unroll is not unroll
+
+
+@pytest.mark.parametrize("norm", [RecurrentBatchNorm(), {"method": "recurrent_batch_norm"}], ids=["method", "mapping"])
+def test_batch_norm_keeps_running_averages_however_it_is_given(norm: Any) -> None:
+    module = layer("lstm", norm=norm)
+    x = inputs(T, 50, F)
+    for _ in range(100):
+        trained, _ = module(x)
+    torch.testing.assert_close(module.eval()(x)[0], trained, rtol=0, atol=1e-4)
+
+
+def test_batch_norm_with_the_papers_pass_needs_calibration() -> None:
+    module = layer("lstm", norm=RecurrentBatchNorm(population="pass"))
+    x = inputs(T, 50, F)
+    trained, _ = module(x)
+    with pytest.raises(ValueError, match=r"calibrate\(batches\)"):
+        module.eval()(x)
+    module.calibrate([x])
+    assert not module.training
+    torch.testing.assert_close(module(x)[0], trained)
+
+
+def test_calibrate_keeps_the_shapes_of_max_steps_and_the_norms_as_they_were() -> None:
+    module = layer("lstm", norm={"method": "recurrent_batch_norm", "max_steps": T + 3})
+    before = {name: part.shape for name, part in module.state_dict().items()}
+    packed = pack_padded_sequence(inputs(T, B, F), torch.tensor([T, *[T - 1] * (B - 1)]))  # one reaches the last step
+    module.calibrate([packed])
+    assert {name: part.shape for name, part in module.state_dict().items()} == before
+    for norm in batch_norms(module).values():
+        assert norm.collecting is None
+        assert torch.equal(norm.running_mean[T - 1 :], norm.running_mean[T - 2 : T - 1].expand(4, -1))
+    long = inputs(T + 3, B, F)
+    assert module.eval()(long)[0].isfinite().all()
