@@ -135,7 +135,7 @@ class CellLayout(NamedTuple):
         - there are no steps;
         - gradients flow through population statistics, or float32 cannot hold these statistics;
         - only some norms use the minibatch's statistics;
-        - shapes do not fit; the reference raises a clearer error.
+        - shapes or devices do not fit; the reference raises a clearer error.
 
         Raises:
             ValueError: there is only one example, and the norms use the minibatch's statistics.
@@ -174,7 +174,7 @@ class CellLayout(NamedTuple):
 
 
 def _fits(layout: CellLayout, cell: Any, x: Tensor, state: Iterable[Tensor], mask: Tensor | None) -> bool:
-    """Tell if all shapes fit. Kernels do not check them, and would write beyond the end of a tensor."""
+    """Tell if all shapes and devices fit. Kernels do not check them, and would write beyond the end of a tensor."""
     (steps, batch, features), (rows, hidden) = x.shape, cell.weight_hh.shape
     widths = (rows, rows, hidden)
     own: list[tuple[Tensor | None, int]] = [(bias, rows) for bias in layout.biases]
@@ -183,7 +183,8 @@ def _fits(layout: CellLayout, cell: Any, x: Tensor, state: Iterable[Tensor], mas
     return (
         rows == CELLS[layout.cell] * hidden
         and cell.weight_ih.shape == (rows, features)
-        and all(part is None or part.shape == (width,) for part, width in own)
+        and all(part is None or (part.shape == (width,) and part.is_cpu == x.is_cpu) for part, width in own)
+        and cell.weight_ih.is_cpu == cell.weight_hh.is_cpu == x.is_cpu
         and all(part.shape == (batch, hidden) for part in state)
         and (mask is None or mask.shape == (steps, batch))
         and (layout.kind is not NormKind.POPULATION or _fits_population(layout, widths))

@@ -316,3 +316,13 @@ def test_packed_batch_of_one_is_refused_in_training() -> None:
     with pytest.raises(ValueError, match="expected 2 or more examples"):
         layer(packed)
     assert layer.eval()(packed)[0].data.shape == (T, H)
+
+
+@pytest.mark.parametrize("name", ["weight_hh_l0", "bias_hh_l0", "norm_c_l0.weight"])
+def test_weights_on_another_device_are_refused_by_torch(name: str) -> None:
+    layer = LSTM(3, 4, norm="layer_norm")
+    of, _, last = name.rpartition(".")
+    moved = nn.Parameter(layer.get_parameter(name).detach().to("meta"))
+    setattr(layer.get_submodule(of), last, moved)
+    with pytest.raises(RuntimeError, match="device"):
+        layer(torch.randn(5, 2, 3))
