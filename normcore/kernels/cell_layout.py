@@ -193,7 +193,9 @@ def _fits(layout: CellLayout, cell: Any, x: Tensor, state: Iterable[Tensor], mas
 
 def _fits_population(layout: CellLayout, widths: Iterable[int]) -> bool:
     population = zip(layout.population(), widths, strict=True)
-    return all(known is None or known[0].shape[1:] == known[1].shape[1:] == (width,) for known, width in population)
+    return all(
+        known is None or known[0].shape == known[1].shape == (len(known[0]), width) for known, width in population
+    )
 
 
 def _site(name: str, module: nn.Module | None) -> SiteLayout:

@@ -1,6 +1,6 @@
 """Operators of torch that the fused kernels are: ``torch.ops.normbench``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -45,10 +45,18 @@ def register_gradient(name: str, save: Callable[..., None], differentiate: Calla
             return operator.redispatch(keys & below, *arguments)
 
     def run(keys: Any, *arguments: Any) -> Any:
-        if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        tensors = [given for given in arguments if isinstance(given, Tensor)]
+        differentiated = torch.is_grad_enabled() and any(given.requires_grad for given in tensors)
+        if _have_tangents(tensors) or (differentiated and torch._C._are_functorch_transforms_active()):
             raise RuntimeError(WORDS)
-        if torch.is_grad_enabled() and any(isinstance(given, Tensor) and given.requires_grad for given in arguments):
+        if differentiated:
             return Gradient.apply(keys, *arguments)  # type: ignore[no-untyped-call]
         return run_below(keys, arguments)
 
     LIBRARY.impl(name, run, "Autograd", with_keyset=True)
+
+
+def _have_tangents(tensors: Iterable[Tensor]) -> bool:
+    """Tell if derivatives of forward mode are computed of any tensor."""
+    inside: int = forward_ad._current_level  # -1 outside of forward mode
+    return inside >= 0 and any(forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)  # type: ignore[no-untyped-call]

@@ -107,6 +107,7 @@ class Layer(nn.Module):
         for k, suffix in enumerate(self.suffixes):
             self._add(suffix, input_size if k < self.directions else hidden_size * self.directions, normalization)
         self._begin_statistics()
+        self.register_load_state_dict_post_hook(_choose_again)  # type: ignore[no-untyped-call]
         self.to(device=device, dtype=dtype)
 
     def _add(self, suffix: str, size: int, normalization: norms.Normalization) -> None:
@@ -159,7 +160,7 @@ class Layer(nn.Module):
             if not tracked:
                 norm.uses_batch, norm.momentum = True, None
             norm.standard_if_unknown = norm.momentum is not None
-            if max_steps is not None:
+            if max_steps is not None and norm.momentum is not None:
                 norm.running_mean = norm.running_mean.new_zeros(max_steps, norm.running_mean.shape[1])
                 norm.running_var = torch.ones_like(norm.running_mean)
 
@@ -173,12 +174,9 @@ class Layer(nn.Module):
         from normcore import kernels  # here, as importing the library should take little longer than importing torch
 
         weight = next(self.parameters())
+        self._kernel_is_for = weight.device, weight.dtype
         kernel = "reference" if weight.is_meta else self.kernel
         _, self._unroll = kernels.choose(kernel, self.options, self.norm, weight.device, weight.dtype)
-
-    def _load_from_state_dict(self, *of: Any, **named: Any) -> None:
-        super()._load_from_state_dict(*of, **named)
-        self._choose_kernel()  # weights that are assigned may be on another device
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_unroll"}
@@ -394,6 +392,13 @@ class Layer(nn.Module):
 
     def _form(self, states: tuple[Tensor, ...]) -> Any:
         return states[0] if len(states) == 1 else states
+
+
+def _choose_again(layer: Layer, _: Any) -> None:
+    """Choose a kernel again if the weights that were assigned are on another device, or of another type."""
+    weight = next(layer.parameters())
+    if (weight.device, weight.dtype) != layer._kernel_is_for:
+        layer._choose_kernel()
 
 
 def _mask(batch_sizes: Tensor, x: Tensor) -> Tensor:

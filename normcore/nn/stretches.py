@@ -61,13 +61,14 @@ def unroll_stretches(
 
 @contextmanager
 def _population_only(norms: Mapping[str, nn.Module], batch: int) -> Iterator[None]:
-    """Let the norms over the batch use the population's statistics if the batch is a single example."""
+    """Let the norms over the batch use the population's statistics if the batch is a single example. As long as these
+    are unknown, they have mean 0 and variance 1."""
     over_batch = [norm for norm in norms.values() if isinstance(norm, BatchStatistics)] if batch == 1 else []
-    before = [(norm.training, norm.collecting) for norm in over_batch]
+    before = [(norm.training, norm.collecting, norm.standard_if_unknown) for norm in over_batch]
     for norm in over_batch:
-        norm.training, norm.collecting = False, None
+        norm.training, norm.collecting, norm.standard_if_unknown = False, None, True
     try:
         yield
     finally:
-        for norm, (training, collecting) in zip(over_batch, before, strict=True):
-            norm.training, norm.collecting = training, collecting
+        for norm, (training, collecting, standard) in zip(over_batch, before, strict=True):
+            norm.training, norm.collecting, norm.standard_if_unknown = training, collecting, standard

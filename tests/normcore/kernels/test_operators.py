@@ -99,3 +99,20 @@ def test_forward_mode_is_refused_and_not_zero(door: str) -> None:
         unroll(built, forward_ad.make_dual(x, torch.ones_like(x)), start)  # type: ignore[no-untyped-call]
     with pytest.raises(RuntimeError, match=r"none of torch\.func"):
         torch.func.grad(lambda given: unroll(built, given, start).y.sum())(x)
+
+
+def test_a_frozen_network_inside_of_another_gradient_is_computed() -> None:
+    unroll = importlib.import_module("normcore.kernels.cpu.unroll").unroll
+    built = cell_of("lstm", "layer_norm", {}, inputs=3, hidden=5)
+    built, x, start = in_float32(built, *drawn(built, steps=3, batch=4))
+
+    def frozen() -> Tensor:
+        with torch.no_grad():
+            y: Tensor = unroll(built, x, start).y
+        return y
+
+    expected = frozen().sum()
+    factor = torch.tensor(2.0)
+    assert torch.equal(torch.func.grad(lambda given: given * frozen().sum())(factor), expected)
+    with forward_ad.dual_level():
+        assert torch.equal(frozen().sum(), expected)

@@ -348,6 +348,9 @@ def test_weights_that_are_assigned_to_a_layer_on_meta_bring_its_kernel() -> None
     assert bare._unroll is unroll
     bare.load_state_dict(weights.state_dict(), assign=True)
     assert bare._unroll is weights._unroll is not unroll
+    copied = pickle.loads(pickle.dumps(copy.deepcopy(bare)))
+    copied.load_state_dict({name: part.double() for name, part in weights.state_dict().items()}, assign=True)
+    assert copied._unroll is unroll
 
 
 @pytest.mark.parametrize("norm", [RecurrentBatchNorm(), {"method": "recurrent_batch_norm"}], ids=["method", "mapping"])
@@ -368,6 +371,17 @@ def test_batch_norm_with_the_papers_pass_needs_calibration() -> None:
     module.calibrate([x])
     assert not module.training
     torch.testing.assert_close(module(x)[0], trained)
+
+
+@pytest.mark.parametrize("max_steps", [None, T])
+def test_batch_norm_with_the_papers_pass_reads_packed_sequences_of_which_one_is_longest(max_steps: int | None) -> None:
+    module = layer("lstm", norm={"method": "recurrent_batch_norm", "population": "pass", "max_steps": max_steps})
+    packed = pack_padded_sequence(inputs(T, B, F), torch.tensor([T, *[T - 2] * (B - 1)]))
+    module(packed)
+    with pytest.raises(ValueError, match="population statistics"):
+        module.eval()(inputs(T, B, F))
+    module.calibrate([packed])
+    assert module(packed)[0].data.isfinite().all()
 
 
 def test_calibrate_keeps_the_shapes_of_max_steps_and_the_norms_as_they_were() -> None:
