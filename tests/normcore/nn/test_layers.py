@@ -395,3 +395,16 @@ def test_calibrate_keeps_the_shapes_of_max_steps_and_the_norms_as_they_were() ->
         assert torch.equal(norm.running_mean[T - 1 :], norm.running_mean[T - 2 : T - 1].expand(4, -1))
     long = inputs(T + 3, B, F)
     assert module.eval()(long)[0].isfinite().all()
+
+
+def test_calibrate_counts_each_packed_batch() -> None:
+    lengths = torch.tensor([T, *[T - 2] * (B - 1)])
+    batches = [pack_padded_sequence(inputs(T, B, F, seed=seed), lengths) for seed in (1, 2)]
+    module = layer("lstm", norm={"method": "recurrent_batch_norm", "sites": ["input"]})
+    [norm] = batch_norms(module).values()
+    alone = []
+    for batch in batches:
+        module.calibrate([batch])
+        alone.append(norm.running_mean)
+    module.calibrate(batches)
+    torch.testing.assert_close(norm.running_mean, (alone[0] + alone[1]) / 2)
