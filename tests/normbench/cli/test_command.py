@@ -61,6 +61,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "keys revoke",
         "api",
         "worker",
+        "kernels",
         "scheduler",
         "migrate",
     }
