@@ -16,7 +16,6 @@ def kernels(environment: dict[str, str], *arguments: str) -> tuple[int, str, str
 
 
 def test_kernels_of_the_cpu_are_compiled(environment: dict[str, str]) -> None:
-    assert kernels(environment, "--device", "cpu") == (0, "the fused kernels are ready on cpu\n", "")
     status, printed, _ = kernels(environment, "--device", "cpu", "--json")
     assert (status, json.loads(printed)) == (0, {"device": "cpu", "missing": None})
 
@@ -27,9 +26,6 @@ def test_missing_compiler_is_named(tmp_path: Path, environment: dict[str, str]) 
     status, printed, complaint = kernels(elsewhere, "--device", "cpu")
     assert (status, printed) == (1, "")
     assert "normbench kernels: not all can be used on cpu: there is no g++; install it" in complaint
-    status, printed, _ = kernels(elsewhere, "--device", "cpu", "--json")
-    assert status == 1
-    assert json.loads(printed)["missing"].startswith("there is no g++")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the machine has a CUDA device")
