@@ -49,7 +49,7 @@ def running(
         error.add_note(f"{log.name} of {' '.join(command)} ends:\n{log.read_text()[-2000:]}")
         raise
     finally:
-        _end(process)
+        end_session(process)
 
 
 def python_path(source: Path) -> str:
@@ -89,11 +89,11 @@ def wait_until(is_so: Callable[[], bool], seconds: float = PATIENCE, *, every: f
         time.sleep(every)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_session(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
     """Terminate the process, then kill its whole session."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_SECONDS)
+        process.wait(seconds)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,17 +1,15 @@
 """Processes of the parts. A part that crashes or hangs is started again, without the measurement that broke."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.gpu_day.one_part import REFUSED
 from benchmarks.gpu_day.results import Results
-from benchmarks.processes import ROOT, python_path
+from benchmarks.processes import ROOT, end_session, python_path
 
 MODULE = "benchmarks.gpu_day.one_part"
 GRACE_SECONDS = 20.0  # for the measurement that runs when the time of its part is over
@@ -65,15 +63,5 @@ def _run(command: Sequence[str], part: str, folder: Path, deadline: float) -> tu
                 return 1, f"it did not end within {seen['stall']:g} s"
             time.sleep(LOOK_SECONDS)
     finally:
-        _end(process)
+        end_session(process, STOP_SECONDS)
     return process.returncode, f"its process ended with status {process.returncode}"
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Let the process end the servers that it has started; then kill what is left."""
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_SECONDS)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

@@ -149,7 +149,7 @@ WITHOUT_WORDS_OF_TORCH: dict[str, tuple[Try, type[Exception], str]] = {
     "projection": (lambda layer: layer(F, H, proj_size=3), ValueError, "proj_size"),
     "option of another cell": (lambda _: GRU(F, H, forget_bias=1.0), ValueError, "forget_bias"),
 }
-"""What torch refuses by an error of another function, or does not refuse; and our error."""
+"""Arguments that torch refuses elsewhere, or does not refuse; with our error."""
 
 
 @pytest.mark.parametrize("case", WITHOUT_WORDS_OF_TORCH)
