@@ -4,10 +4,9 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from benchmarks.processes import ROOT
 
 
 def describe_machine() -> dict[str, Any]:

@@ -108,8 +108,8 @@ Args:
     mask: (T, B) of uint8, 0 at the steps that an example does not have.
     mean_input, var_input, ...: population statistics (S, G H) or (S, H) of the sites.
     first: number of the first step.
-    eps: of each site's norm.
-    choices: what ``in_writing`` makes of ``Choices``.
+    eps: the eps of each site's norm.
+    choices: text that ``in_writing`` makes of ``Choices``.
     keeps: whether ``kept`` is filled for backward.
 
 Returns:
