@@ -17,7 +17,7 @@ from service.db import Database
 from service.processes.migrate import migrate
 from service.settings import Settings
 from tests.service.live import live_api
-from tests.service.pages.demo import fill
+from tests.service.pages import demo, real_size
 
 CHROMIUM = os.environ.get("NORMBENCH_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell")
 """A browser without windows: it starts a page in half the processor time of the one with windows."""
@@ -112,7 +112,7 @@ def site_in(folder: Path, template: Path, found: Mapping[str, str] | None = None
 
 @dataclass(frozen=True)
 class Demo:
-    """A database that has measured much (``tests.service.pages.demo``).
+    """A database that has measured much (``tests.service.pages.demo``, ``tests.service.pages.real_size``).
 
     Attributes:
         found: ids of what is in it, by name.
@@ -126,10 +126,10 @@ class Demo:
         return site_in(folder, self.path, self.found)
 
 
-def demo_in(folder: Path) -> Demo:
+def demo_in(folder: Path, fill: Callable[[Database], Mapping[str, str]] = demo.fill, name: str = "demo") -> Demo:
     """The database in a folder, filled by the first test process that needs it."""
-    path, found = folder / "demo.db", folder / "demo.json"
-    with FileLock(folder / "demo.lock"):
+    path, found = folder / f"{name}.db", folder / f"{name}.json"
+    with FileLock(folder / f"{name}.lock"):
         if not found.exists():
             path.unlink(missing_ok=True)
             db = Database(f"sqlite:///{path}")
@@ -140,17 +140,34 @@ def demo_in(folder: Path) -> Demo:
     return Demo(path, json.loads(found.read_text()))
 
 
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Demo:
-    """The database that all test processes share; they copy it."""
+def _shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The folder that all test processes share."""
     own = tmp_path_factory.getbasetemp()
-    return demo_in(own if worker_id == "master" else own.parent)
+    return own if worker_id == "master" else own.parent
+
+
+@pytest.fixture(scope="session", name="demo")
+def demo_database(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Demo:
+    """The database that all test processes share; they copy it."""
+    return demo_in(_shared_folder(tmp_path_factory, worker_id))
 
 
 @pytest.fixture(scope="session")
 def site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service that has measured much; tests leave it as it is."""
     yield from demo.site_in(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="session")
+def month(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Demo:
+    """The database at real size (``tests.service.pages.real_size``), which all test processes share; they copy it."""
+    return demo_in(_shared_folder(tmp_path_factory, worker_id), real_size.fill, "month")
+
+
+@pytest.fixture(scope="session")
+def month_site(month: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service that a group has used for a month; tests leave it as it is."""
+    yield from month.site_in(tmp_path_factory.mktemp("month"))
 
 
 @pytest.fixture(scope="session")
