@@ -527,3 +527,34 @@ class ReportCard(TypedDict):
     not_applicable: dict[str, str]
     missing: list[Spec]
     pending: list[str]
+
+
+class Work(TypedDict):
+    """Bibliographic data of a paper, a data set or a program. A field is None if it does not apply."""
+
+    title: str
+    authors: NotRequired[list[str]]
+    organization: NotRequired[str | None]
+    year: int | None
+    arxiv: NotRequired[str | None]
+    journal: NotRequired[str | None]
+    volume: NotRequired[str | None]
+    number: NotRequired[str | None]
+    pages: NotRequired[str | None]
+    booktitle: NotRequired[str | None]
+    doi: NotRequired[str | None]
+    url: NotRequired[str | None]
+    note: NotRequired[str | None]
+
+
+class Citation(TypedDict):
+    """Works to cite for a task, a method, a data set or an experiment; this software is the last of them.
+
+    ``notes`` says what has no work to cite, and why. ``bibtex`` is a BibTeX file of the works.
+    """
+
+    name: str
+    kind: Literal["task", "method", "data set", "experiment"]
+    works: list[Work]
+    notes: list[str]
+    bibtex: str

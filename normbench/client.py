@@ -550,6 +550,14 @@ class Client:
         """Get the report card of a method: its results in all analyses and tasks that this service has run."""
         return cast(answers.ReportCard, self._get(f"{path_to('methods', method)}/report-card"))
 
+    def cite(self, name: str) -> answers.Citation:
+        """Get what to cite for a task, a method, a data set or an experiment: papers, data sets and this software.
+
+        Raises:
+            NotFound: nothing has this name; the message suggests a similar name.
+        """
+        return cast(answers.Citation, self._get(path_to("citations", name)))
+
     def catalogue(self, kind: answers.Kind) -> list[dict[str, Any]]:
         """List all things of one kind: tasks, methods, data sets or live workers."""
         return cast(list[dict[str, Any]], self._get(f"/v1/{kind}")["items"])

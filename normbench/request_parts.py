@@ -28,6 +28,7 @@ NAMES = {
     "leaderboards": "a task's name",
     "results": "a result's id",
     "methods": "a method's name",
+    "citations": "a name to cite",
 }
 
 ExportKind = Literal["board", "overall", "comparison", "sweep", "sweeps", "experiment", "experiments", "measurements"]

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute
 from service import health, metrics
 from service.artifacts import Artifacts
 from service.catalogue import routes as catalogue
+from service.citations import routes as citations
 from service.comparisons import routes as comparisons
 from service.db import Database
 from service.experiments import routes as experiments
@@ -131,6 +132,7 @@ def _routes(require_keys: bool) -> list[BaseRoute]:
         comparisons,
         report_cards,
         catalogue,
+        citations,
         workload,
         metrics,
     )

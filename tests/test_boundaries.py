@@ -146,6 +146,7 @@ def test_rooms_of_the_service_read_only_allowed_tables_of_other_rooms() -> None:
         "workload": {"experiments", "fleet"},
         "keys": set(),
         "catalogue": set(),
+        "citations": set(),
         "pages": set(),
         "report_cards": {"experiments"},
         "sweeps": {"experiments", "leaderboards"},
@@ -160,6 +161,7 @@ def test_rooms_of_the_service_read_only_allowed_tables_of_other_rooms() -> None:
 
 ROOMS: Mapping[str, set[str]] = {  # room: other rooms that it may use besides http
     "catalogue": set(),
+    "citations": {"experiments"},
     "comparisons": {"experiments", "leaderboards", "statistics"},
     "experiments": {"fleet", "statistics"},
     "fleet": set(),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from normcore.bibliography import SOFTWARE
 from tests.documents import DOCUMENTS, FENCE, name_of
 from tests.slow import FOLDERS as SLOW_FOLDERS
 from tests.slow import LONGEST, MODULES
@@ -65,6 +66,17 @@ def test_the_licence_goes_into_packages_and_image() -> None:
     assert (ROOT / "LICENSE").read_text().startswith("MIT License\n\nCopyright (c) 2026 normbench authors\n")
     assert re.search(r"^COPY .*\bLICENSE\b", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert "!LICENSE" in (ROOT / ".dockerignore").read_text().splitlines()
+
+
+def test_the_citation_file_says_what_package_and_licence_say() -> None:
+    """`normbench cite` prints the same title, author and version."""
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (cff["version"], cff["license"]) == (project["version"], project["license"])
+    assert cff["title"] == SOFTWARE.title
+    assert SOFTWARE.title.casefold() == f"normbench: {project['description']}".casefold()
+    assert cff["authors"] == [{"name": SOFTWARE.organization}]
+    assert f"Copyright (c) {SOFTWARE.year} {SOFTWARE.organization}\n" in (ROOT / "LICENSE").read_text()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)

@@ -14,6 +14,7 @@ import typer
 
 from normbench.cli import (
     catalogue,
+    citations,
     claims,
     comparisons,
     data,
@@ -50,6 +51,7 @@ COMMANDS = (
     claims.withdraw,
     replay.replay,
     report_cards.report_card,
+    citations.cite,
     catalogue.tasks,
     catalogue.methods,
     servers.api,

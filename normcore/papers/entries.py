@@ -102,5 +102,6 @@ class Paper:
     year: int
     arxiv: Annotated[str, Field(pattern=r"^\d{4}\.\d{5}$")]
     version: Annotated[int, Field(gt=0)]
+    booktitle: Name | None = None
     results: tuple[Result, ...] = ()
     curves: tuple[Curve, ...] = ()

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from normcore.spec.models.model import Model
 from normcore.spec.part import Part
+from normcore.spec.work import Work
 
 ProfileName = Literal["paper", "small", "smoke"]
 DEFAULT_PROFILE: ProfileName = "small"
@@ -41,6 +42,7 @@ class Task(Part):
     """Options of a task. A subclass adds its options as fields and fills in the class variables.
 
     Attributes:
+        works: the works to cite. If empty, they are found by ``citation`` (``normcore/bibliography/``).
         model: the family of models that the task takes; None if the task takes no model.
         subject: model that the method must fit if the spec names no model; None if there is none.
         takes_norm: whether the task takes a norm.
@@ -51,6 +53,7 @@ class Task(Part):
     kind: ClassVar[Kind]
     title: ClassVar[str]
     citation: ClassVar[str]
+    works: ClassVar[tuple[Work, ...]] = ()
     profiles: ClassVar[Mapping[ProfileName, Profile]]
     model: ClassVar[type[Model] | None]
     subject: ClassVar[Model | None] = None

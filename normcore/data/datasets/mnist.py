@@ -15,7 +15,7 @@ def _file(name: str, size: int, sha256: str) -> DataFile:
 MNIST = Dataset(
     name="mnist",
     title="MNIST handwritten digits",
-    citation="LeCun, Cortes, Burges, The MNIST database of handwritten digits",
+    citation="LeCun, Cortes, Burges 1998, The MNIST database of handwritten digits",
     licence="none stated by the authors; commonly given as CC BY-SA 3.0",
     homepage="http://yann.lecun.com/exdb/mnist/",
     files=(

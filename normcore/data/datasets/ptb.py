@@ -12,7 +12,7 @@ def _file(name: str, size: int, sha256: str) -> DataFile:
 PTB = Dataset(
     name="ptb",
     title="Penn Treebank, Mikolov's split, as characters",
-    citation="Marcus et al. 1993; preprocessing by Mikolov et al. 2010, 2012",
+    citation="Marcus et al. 1993; preprocessing by Mikolov et al. 2010; Mikolov et al. 2012",
     licence="LDC material; Mikolov's README: should be free for research purposes",
     homepage="http://www.fit.vutbr.cz/~imikolov/rnnlm/",
     files=(

@@ -3,7 +3,7 @@
 from normcore.data.datasets.dataset import DataFile, Dataset
 
 HOMEPAGE = "http://mattmahoney.net/dc/textdata.html"
-CITATION = "Mahoney, Large Text Compression Benchmark; English Wikipedia of March 2006"
+CITATION = "Mahoney 2006, Large Text Compression Benchmark; English Wikipedia of March 2006"
 LICENCE = "CC BY-SA and GFDL (Wikipedia)"
 
 TEXT8 = Dataset(

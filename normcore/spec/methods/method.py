@@ -7,6 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from normcore.spec.models.model import PLACES, Model, Place
 from normcore.spec.part import Misfit, Part, each_once
+from normcore.spec.work import Work
 
 SINGLE = (
     "in {} it would standardize single numbers, and the result would always be 0; use larger layers, or larger groups"
@@ -17,12 +18,14 @@ class Method(Part):
     """Options of a method, that is, of a normalization.
 
     Attributes:
+        works: the works to cite. If empty, they are found by ``citation`` (``normcore/bibliography/``).
         takes: the places where the method can stand.
         beside_sites: options that may be chosen even if no site is chosen.
     """
 
     title: ClassVar[str]
     citation: ClassVar[str]
+    works: ClassVar[tuple[Work, ...]] = ()
     takes: ClassVar[frozenset[Place]]
     beside_sites: ClassVar[frozenset[str]] = frozenset()
 

@@ -28,6 +28,7 @@ from normcore.spec.resolve import complete_spec
 from normcore.spec.task import ProfileName, Task
 from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
+from normcore.spec.work import Work
 
 PROFILES: tuple[str, ...] = get_args(ProfileName)
 SOME_RUN = "run_" + "0" * 26
@@ -44,6 +45,11 @@ def check(kind: type[Part]) -> None:
     _expect(not missing, f"expected the class variables {', '.join(missing)}")
     for name in declared & {"title", "citation", "x"}:
         _expect(isinstance(getattr(kind, name), str), f"{name}: expected text")
+    works = getattr(kind, "works", ())
+    _expect(
+        isinstance(works, tuple) and all(isinstance(work, Work) for work in works),
+        "works: expected a tuple of Work, as (Work(title=..., authors=(...), year=...),)",
+    )
     with _raise_unfit("home"):
         _expect(kind.home != "", "expected the module that implements it")
         _expect(find_spec(kind.home.partition(":")[0]) is not None, f"there is no module {kind.home}")

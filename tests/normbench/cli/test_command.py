@@ -42,6 +42,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "withdraw",
         "replay",
         "report-card",
+        "cite",
         "tasks",
         "methods",
         "open",

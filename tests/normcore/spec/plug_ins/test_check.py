@@ -91,6 +91,8 @@ def test_our_own_classes_pass_the_check(kind: str, tag: str, monkeypatch: pytest
 METHOD = [
     ("title: ClassVar[Any] = 3", "title: expected text"),
     ("citation: ClassVar[Any] = None", "citation: expected text"),
+    ('works: ClassVar[Any] = "a paper"', "works: expected a tuple of Work"),
+    ('works: ClassVar[Any] = ("a paper",)', "works: expected a tuple of Work"),
     ("takes: ClassVar[Any] = None", "with GRU: TypeError: "),
     ('home: ClassVar[Any] = ""', "home: expected the module that implements it"),
     ('home: ClassVar[Any] = "no_such.module"', "home: ModuleNotFoundError: No module named 'no_such'"),
