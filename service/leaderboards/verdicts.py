@@ -13,9 +13,10 @@ from service.statistics.times import TimeUnit, time_pair
 from service.statistics.values import Limits
 
 FEWEST_TASKS = 3  # tasks without which the verdict names no overall winner
-MAX_NAMED = 5  # entries that a sentence names; the table below it has all
+MAX_NAMED = 3  # entries that a sentence names; the table below it has all
 
 METHOD = "the method "
+NO_WINNER = "no winner:"
 
 Seeds = Mapping[str, Sequence[RunResult]]  # the runs that count, by fingerprint
 
@@ -49,14 +50,14 @@ def list_entries(names: Sequence[str]) -> str:
 
 def _list_texts(texts: Sequence[str]) -> str:
     """List entries in a sentence: a few by their texts, and the number of the others."""
-    if len(texts) <= MAX_NAMED + 1:
+    if len(texts) <= MAX_NAMED:
         return wording.listed(texts)
-    return wording.listed([*texts[:MAX_NAMED], f"{len(texts) - MAX_NAMED} other entries"])
+    return wording.listed([*texts[:MAX_NAMED], wording.count(len(texts) - MAX_NAMED, "other entry")])
 
 
 def begin_sentence(sentence: str) -> str:
     """Begin a sentence with a capital letter if its first word is not the name of a method."""
-    return f"{sentence[:1].upper()}{sentence[1:]}" if sentence.startswith(METHOD) else sentence
+    return f"{sentence[:1].upper()}{sentence[1:]}" if sentence.startswith((METHOD, NO_WINNER)) else sentence
 
 
 def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Seeds) -> Verdict:
@@ -73,7 +74,7 @@ def _order(board: Leaderboard, enough: Sequence[Entry], untested: int, seeds: Se
         )
     tied = [entry for entry in others if entry.tie_group == first.tie_group]
     if tied:
-        return _ties(board, first, tied)
+        return _ties(board, [first, *tied])
     beside = first.rank_ci[1] - 1 - untested if first.rank_ci else 0
     if beside > 0:
         return _may_lead(board, first, beside)
@@ -92,10 +93,19 @@ def _too_few(board: Leaderboard, ranked: Sequence[Entry]) -> Verdict:
 def _besides(board: Leaderboard, found: Verdict, few: Sequence[Entry]) -> Verdict:
     """Verdict on the entries with enough seeds, followed by the names of the entries with too few seeds."""
     left_out = [f"{in_sentence(entry.name)} ({describe_seed_count(that_count(entry, board.rank_by))})" for entry in few]
+    named = wording.listed(left_out) if len(few) <= MAX_NAMED else wording.count(len(few), "other entry")
     return Verdict(
         f"Of the entries with {FEWEST} seeds or more, {found.claim}",
-        f"{found.detail} Too few seeds to rank: {_list_texts(left_out)}.",
+        f"{found.detail} Too few seeds to rank: {named}.",
     )
+
+
+def tied_for_first(board: Leaderboard) -> list[Entry]:
+    """The entries that tie for first on a board; none if one entry leads alone."""
+    ranked = [entry for entry in board.entries if entry.source == "measured" and entry.tie_group is not None]
+    enough = [entry for entry in ranked if not entry.too_few_seeds]
+    tied = [entry for entry in enough if entry.tie_group == enough[0].tie_group]
+    return tied if len(tied) > 1 else []
 
 
 def ties(board: Leaderboard) -> list[str]:
@@ -132,13 +142,16 @@ def _without_rank(measured: Sequence[Entry]) -> Verdict:
     return Verdict("Nothing is ranked:", "every entry saw more than the board's budget, or ran on other hardware.")
 
 
-def _ties(board: Leaderboard, first: Entry, tied: Sequence[Entry]) -> Verdict:
-    names = list_entries([entry.name for entry in tied])
-    ties = "ties" if len(tied) == 1 else "tie"
-    return Verdict(
-        f"{in_sentence(first.name)} has the best {_name_ranking(board)}, and {names} {ties} with it:",
-        f"{_worth(board, first)}, but the seeds show no difference.",
-    )
+def _ties(board: Leaderboard, tied: Sequence[Entry]) -> Verdict:
+    """Verdict on the entries that tie for first: a few by their names, else their number."""
+    measured = sum(entry.source == "measured" and not entry.over_budget for entry in board.entries)
+    who = wording.listed([entry.name for entry in tied])
+    if len(tied) > MAX_NAMED:
+        who = f"{wording.steps(len(tied))} of {wording.count(measured, 'entry')}"
+    remark = f"; {remark}" if (remark := _describe_ranking(board)) else ""
+    best, last = (_worth(board, entry, with_interval=False) for entry in (tied[0], tied[-1]))
+    last = last.removesuffix(f" test {board.metric.replace('_', ' ')}")
+    return Verdict(f"{NO_WINNER} {who} tie for first", f"({best} best, {last} last of them{remark}).")
 
 
 def _may_lead(board: Leaderboard, first: Entry, others: int) -> Verdict:
@@ -179,15 +192,23 @@ def _sooner(board: Leaderboard, first: Entry, second: Entry, seeds: Seeds) -> st
 def _name_ranking(board: Leaderboard) -> str:
     if board.rank_by != "metric":
         return "time"
+    remark = _describe_ranking(board)
+    return f"mean ({remark})" if remark else "mean"
+
+
+def _describe_ranking(board: Leaderboard) -> str:
+    """Remark on how seeds without skill count in the means that rank a board; empty if there are no such seeds."""
+    if board.rank_by != "metric":
+        return ""
     ranked = [entry for entry in board.entries if entry.rank is not None]
     if any(entry.n_diverged for entry in ranked):
-        return "mean (a diverged seed counts as chance level)"
+        return "a diverged seed counts as chance level"
     capped = any(entry.value is not None and entry.score != entry.value.mean for entry in ranked)
-    return "mean (no seed counts as worse than chance level)" if capped else "mean"
+    return "no seed counts as worse than chance level" if capped else ""
 
 
-def _worth(board: Leaderboard, entry: Entry) -> str:
-    """Value that ranks an entry, in words."""
+def _worth(board: Leaderboard, entry: Entry, *, with_interval: bool = True) -> str:
+    """Value that ranks an entry, in words. Times have an interval unless ``with_interval`` is false."""
     if board.rank_by == "metric":
         mean = entry.value.mean if entry.value else None
         return f"{wording.value(mean, board.metric)} test {board.metric.replace('_', ' ')}"
@@ -198,7 +219,7 @@ def _worth(board: Leaderboard, entry: Entry) -> str:
         return f"no {target} in half of its seeds"
     taken = f"{wording.steps(times.median)} steps" if by_steps else wording.seconds(times.median)
     between = wording.time_interval(times.ci95, "steps" if by_steps else "seconds")
-    return f"{taken} to {target} ({between})"
+    return f"{taken} to {target} ({between})" if with_interval else f"{taken} to {target}"
 
 
 def nobody_wins(tasks: Sequence[str]) -> Verdict:

@@ -25,8 +25,8 @@ from service.leaderboards.moments import Moment
 from service.leaderboards.overall import overall_and_seeds
 from service.leaderboards.queries import BoardRequest
 from service.leaderboards.ranking import RankBy, TimeBy
-from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
-from service.leaderboards.verdicts import nobody_wins, overall_verdict, ties
+from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardSummary, Overall
+from service.leaderboards.verdicts import MAX_NAMED, nobody_wins, overall_verdict, tied_for_first, ties
 from service.pages.board import Published, facts, table
 from service.pages.method_ranks import PROFILES, busiest, rank_table
 from service.pages.rendering import address, answer_from_cache, html, page
@@ -97,6 +97,7 @@ def _values(
         "boards": boards,
         "verdict": board.verdict,
         "ties": ties(board),
+        "folded": _folded(board),
         "facts": facts(board, _count_hidden_entries(board, boards) if asked.best else 0),
         "table": table(board, shown, seeds, published),
         "pages": _Pages(len(found.entries), number),
@@ -106,6 +107,12 @@ def _values(
         "figure_address": figure_address(asked, by),
         "methods": sorted({entry.method for entry in board.entries if entry.method} | {"none", asked.baseline}),
     }
+
+
+def _folded(board: Leaderboard) -> list[Entry]:
+    """Entries that tie for first, if they are too many for the verdict's sentence."""
+    tied = tied_for_first(board)
+    return tied if len(tied) > MAX_NAMED else []
 
 
 class _Pages:

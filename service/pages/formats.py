@@ -20,6 +20,11 @@ def name(text: str) -> Markup:
     return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
 
 
+def keep_together(changed: str) -> str:
+    """Let the changes of a spec break only between two options: ``hidden_size 128, lr 0.01``."""
+    return ", ".join(part.replace(" ", wording.UNBROKEN) for part in changed.split(", "))
+
+
 def link_papers(text: str) -> Markup:
     """Escape a citation, and link its arXiv numbers to the papers."""
     link = r'<a href="https://arxiv.org/abs/\1" rel="noreferrer">arXiv:\1</a>'
@@ -40,6 +45,6 @@ def prose(text: str) -> Markup:
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     **{word: write for word, write in inspect.getmembers(wording, inspect.isfunction) if not word.startswith("_")},
-    **{filter.__name__: filter for filter in (name, link_papers, prose, shorten_digest)},
+    **{filter.__name__: filter for filter in (keep_together, name, link_papers, prose, shorten_digest)},
 }
 """Filters by their names in templates. Every public function of ``wording`` is one."""

@@ -1,6 +1,6 @@
 """The first page: which methods win on which boards, and what runs now."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -14,7 +14,9 @@ from service.experiments import queries as experiments
 from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
 from service.http.dependencies import AppPartsDep
 from service.leaderboards import queries as leaderboards
+from service.leaderboards.schemas import LeaderboardSummary
 from service.pages.experiments import ExperimentRow, rows
+from service.pages.leaders import leaders, read_fastest
 from service.pages.method_ranks import busiest, profiles_of, rank_table
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
@@ -36,14 +38,18 @@ def get_overview(
         counts = experiments.runs_by_state(session, TOLD)
         workers = len(read_workers_with_runs(session, parts.settings.heartbeat_seconds))
         shown = profile or busiest(boards)
+        standings = rank_table(session, parts.answer_cache, boards, shown) if shown else None
         values: dict[str, Any] = {
             "boards": boards,
             "counts": counts,
             "workers": workers,
-            "answer": answer(counts, workers),
+            "leaders": leaders(standings) if standings else "",
+            "fastest": read_fastest(session, parts.answer_cache, shown) if shown else ("", ""),
+            "operations": operations(counts, workers),
             "profile": shown,
             "profiles": profiles_of(boards),
-            "standings": rank_table(session, parts.answer_cache, boards, shown) if shown else None,
+            "standings": standings,
+            "facts": facts([board for board in boards if board.profile == shown]),
             "running": [_progress(experiments.experiment(session, one.id)) for one in _in(session, "running")],
             "latest": _latest(session),
             "failed": _in(session, "failed"),
@@ -51,7 +57,13 @@ def get_overview(
     return page(request, "overview.html", **values)
 
 
-def answer(counts: Mapping[str, int], workers: int) -> str:
+def facts(boards: Sequence[LeaderboardSummary]) -> list[str]:
+    """Facts on the boards of a profile: numbers of tasks, entries and runs."""
+    told = [(len({board.task for board in boards}), "task"), (sum(board.n_entries for board in boards), "entry")]
+    return [wording.count(number, one) for number, one in (*told, (sum(board.n_runs for board in boards), "run"))]
+
+
+def operations(counts: Mapping[str, int], workers: int) -> str:
     """Sentence on what runs now: ``3 running, 12 queued, 2 workers, 0 failed``."""
     known = [(counts.get(state, 0), state) for state in ("running", "queued")]
     told = [f"{wording.steps(number)} {state}" for number, state in known]

@@ -18,7 +18,7 @@ from service.leaderboards.schemas import (
     Verdict,
 )
 from service.leaderboards.seeds import are_too_few, that_count
-from service.leaderboards.verdicts import overall_verdict, ties, verdict
+from service.leaderboards.verdicts import overall_verdict, tied_for_first, ties, verdict
 
 
 def entry(method: str, mean: float | None, group: int | None = None, **parts: Any) -> Entry:
@@ -68,17 +68,16 @@ def said(shown: Verdict | None) -> str:
 def test_the_verdict_says_that_diverged_seeds_count_in_the_mean() -> None:
     first, second = entry("none", 1.1, 1, rank=1), entry("layer_norm", 1.5, 1, rank=2, n_diverged=3)
     told = said(verdict(board(first, second), {}))
-    assert told.startswith(
-        "The method none has the best mean (a diverged seed counts as chance level), and layer_norm ties with it:"
+    assert told == (
+        "No winner: none and layer_norm tie for first (1.1000 test bits per char best, 1.5000 last of them; a diverged"
+        " seed counts as chance level)."
     )
 
 
 def test_the_verdict_says_how_a_seed_worse_than_no_skill_counts() -> None:
     first, second = entry("none", 1.1, 1, rank=1), replace(entry("layer_norm", 8.8e18, 1, rank=2), score=4.0)
     told = said(verdict(board(first, second), {}))
-    assert told.startswith(
-        "The method none has the best mean (no seed counts as worse than chance level), and layer_norm ties with it:"
-    )
+    assert told.endswith(" last of them; no seed counts as worse than chance level).")
 
 
 def test_the_verdict_gives_a_sure_difference_with_its_interval() -> None:
@@ -95,11 +94,11 @@ def test_the_verdict_gives_a_sure_difference_with_its_interval() -> None:
     [
         (
             [entry("layer_norm", 1.0, 1), entry("none", 1.1, 1)],
-            "layer_norm has the best mean, and the method none ties with it:",
+            "No winner: layer_norm and none tie for first (1.0000 test bits per char best, 1.1000 last of them).",
         ),
         (
             [entry("layer_norm", 1.0, 1), entry("rms_norm", 1.1, 1), entry("none", 1.1, 1)],
-            "layer_norm has the best mean, and rms_norm and none tie with it:",
+            "No winner: layer_norm, rms_norm and none tie for first (1.0000",
         ),
         (
             [entry("layer_norm", 1.0, 1, n_seeds=2), entry("none", 2.0, 2)],
@@ -128,7 +127,7 @@ def test_the_verdict_gives_a_sure_difference_with_its_interval() -> None:
         ([entry("none", 1.0, source="submitted")], "Only claims:"),
         (
             [entry("layer_norm", 1.0, 1, changes={"norm.eps": 0.1}), entry("layer_norm", 1.1, 1)],
-            "layer_norm (norm.eps 0.1) has the best mean, and layer_norm ties with it:",
+            "No winner: layer_norm (norm.eps 0.1) and layer_norm tie for first (",
         ),
     ],
 )
@@ -189,7 +188,7 @@ def test_an_entry_of_one_seed_is_named_after_the_verdict_on_the_others() -> None
         "Of the entries with 3 seeds or more, layer_norm is first, and nothing ties with it: 1.0000 test bits per char."
         " Too few seeds to rank: rms_norm (1 of 3 seeds)."
     )
-    assert said(verdict(board(entry("rms_norm", 0.9, 1), first, second), {})).startswith("rms_norm has the best mean")
+    assert said(verdict(board(entry("rms_norm", 0.9, 1), first, second), {})).startswith("No winner: rms_norm")
 
 
 def test_an_entry_of_one_seed_alone_is_not_ranked() -> None:
@@ -202,16 +201,35 @@ def test_an_entry_of_one_seed_alone_is_not_ranked() -> None:
 def test_a_sentence_names_a_few_of_many_entries() -> None:
     first, second = entry("layer_norm", 1.0, 1, rank_ci=(1, 1)), entry("none", 1.1, 2)
     lone = [entry("rms_norm", 1.2, 3, n_seeds=1, name=f"rms_norm (lr 0.{k})") for k in range(8)]
-    told = said(verdict(board(first, second, *lone[:6]), {}))
-    assert told.endswith(
-        ", ".join(f"rms_norm (lr 0.{k}) (1 of 3 seeds)" for k in range(5)) + f" and {lone[5].name} (1 of 3 seeds)."
-    )
+    told = said(verdict(board(first, second, *lone[:3]), {}))
+    assert told.endswith("rms_norm (lr 0.1) (1 of 3 seeds) and rms_norm (lr 0.2) (1 of 3 seeds).")
     told = said(verdict(board(first, second, *lone), {}))
-    assert told.endswith("rms_norm (lr 0.4) (1 of 3 seeds) and 3 other entries.")
+    assert told.endswith("Too few seeds to rank: 8 other entries.")
     tied = [entry("none", 1.0, 1, name=f"none (lr 0.{k})") for k in range(9)]
     assert ties(board(*tied)) == [
-        ", ".join(f"none (lr 0.{k})" for k in range(5)) + " and 4 other entries: no difference is shown"
+        "none (lr 0.0), none (lr 0.1), none (lr 0.2) and 6 other entries: no difference is shown"
     ]
+    assert ties(board(*tied[:4]))[0].startswith("none (lr 0.0), none (lr 0.1), none (lr 0.2) and 1 other entry:")
+
+
+def test_many_entries_that_tie_for_first_are_counted_in_one_line() -> None:
+    tied = [entry("layer_norm", 1.0 + 0.1 * k, 1, name=f"layer_norm (lr 0.{k})") for k in range(4)]
+    behind = [entry("none", 2.0, 2), entry("weight_norm", None, n_diverged=5)]
+    shown = board(*tied, *behind, entry("rms_norm", 0.5, over_budget=True))
+    assert said(verdict(shown, {})) == (
+        "No winner: 4 of 6 entries tie for first (1.0000 test bits per char best, 1.3000 last of them)."
+    )
+    assert tied_for_first(shown) == tied
+    assert tied_for_first(board(entry("none", 1.0, 1), entry("rms_norm", 1.1, 2))) == []
+    few = said(verdict(board(*tied, entry("none", 0.9, 1, n_seeds=1)), {}))
+    assert few.startswith("Of the entries with 3 seeds or more, no winner: 4 of 5 entries tie for first (1.0000")
+
+
+def test_ties_by_time_give_the_first_and_the_last_time() -> None:
+    tied = [entry(f"m{k}", 1.0, 1, steps_to_target=TimeToTarget(20.0 + k, 5, None, None, None)) for k in range(4)]
+    assert said(verdict(board(*tied, rank_by="steps_to_target"), {})) == (
+        "No winner: 4 of 4 entries tie for first (20 steps to 2.5 best, 23 steps to 2.5 last of them)."
+    )
 
 
 def test_entries_count_as_possibly_better_from_two_seeds_on() -> None:

@@ -80,7 +80,7 @@ SCALES: Mapping[str, Scale] = {
 
 @dataclass(frozen=True)
 class Habit:
-    """How a method does: its best skill, the share of the budget until two thirds of it, and the cost of a step."""
+    """Habit of a method: its best skill, the share of the budget until two thirds of it, and the cost of a step."""
 
     skill: float
     pace: float

@@ -20,7 +20,8 @@ def test_everybody_can_use_the_first_page(request: pytest.FixtureRequest, new_pa
 def test_an_empty_service_says_what_to_do(empty_site: Site, new_page: NewPage) -> None:
     page = new_page(empty_site)
     page.goto("/")
-    expect(page.locator(".verdict")).to_contain_text("0 running, 0 queued, 0 workers, 0 failed")
+    expect(page.locator(".operations")).to_contain_text("0 running, 0 queued, 0 workers, 0 failed")
+    expect(page.locator(".answer")).to_have_count(0)
     expect(page.locator(".empty")).to_contain_text("normbench demo")
     expect(page.locator(".empty").get_by_role("link", name="Submit an experiment")).to_have_attribute("href", "/submit")
 
@@ -28,8 +29,11 @@ def test_an_empty_service_says_what_to_do(empty_site: Site, new_page: NewPage) -
 def test_the_first_page_shows_runs_under_way_and_standings(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/")
-    expect(page.locator(".verdict")).to_contain_text("1 running, 7 queued, 0 workers, 2 failed.")
-    expect(page.locator(".verdict")).to_contain_text("No worker is alive to train the queued runs")
+    expect(page.locator(".verdict")).to_have_text(
+        "recurrent_batch_norm leads on 1 of 2 tasks and ties for first on 1; fastest: layer_norm, ×2.14."
+    )
+    expect(page.locator(".operations")).to_contain_text("1 running, 7 queued, 0 workers, 2 failed.")
+    expect(page.locator(".operations")).to_contain_text("No worker is alive to train the queued runs")
     row = page.locator(".standings tr", has_text="recurrent_batch_norm")
     assert [cell.split() for cell in row.locator("td").all_inner_texts()] == [["1", "96.11%"], ["1", "tied", "98.62%"]]
     page.get_by_role("table").get_by_role("link", name="permuted_mnist").click()
