@@ -8,6 +8,7 @@ All classes are below ``ServiceError``:
     ├── Forbidden         403   a browser sent this for another site's page
     ├── NotFound          404   there is no such thing
     ├── NotAllowed        405   the address does not take this method
+    ├── NotAcceptable     406   the client takes no format that there is
     ├── Conflict          409   the thing is in a state that forbids this
     ├── TooLarge          413   the body is larger than any spec
     ├── BadRange          416   the file ends before the range that was asked for
@@ -66,6 +67,10 @@ class NotAllowed(ServiceError):
     def __init__(self, method: str, allowed: Sequence[str]) -> None:
         super().__init__(f"this address does not take {method[:20]}; it takes {', '.join(allowed)}")
         self.headers = {"Allow": ", ".join(allowed)}
+
+
+class NotAcceptable(ServiceError):
+    status, title = 406, "Not acceptable"
 
 
 class Conflict(ServiceError):

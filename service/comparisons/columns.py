@@ -1,5 +1,8 @@
 """Table of a comparison: a row for each entry, without curves. Those are the measurements of the entries' runs."""
 
+from functools import partial
+
+from service.comparisons.paper import comparison_on_paper
 from service.comparisons.schemas import Comparison
 from service.http.tables import ExportColumn, ExportTable, interval
 from service.leaderboards.columns import estimate
@@ -49,6 +52,7 @@ def comparison_table(comparison: Comparison) -> ExportTable:
             *_fraction("speedup.own_best"),
         ),
         comparison.entries,
+        partial(comparison_on_paper, comparison),
     )
 
 

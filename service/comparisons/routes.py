@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query, Response
+from fastapi import Path, Query, Request, Response
 
 from normcore.figures import Theme, as_json
 from normcore.spec.methods import METHODS
@@ -18,7 +18,7 @@ from service.experiments.schemas import FigureOut
 from service.http.dependencies import DatabaseDep
 from service.http.openapi import answers, refusals
 from service.http.routing import Router, check_found, check_known
-from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
+from service.http.tables import WantedPaperFormat, also_as_file, as_file, json_answer
 from service.leaderboards import overall, parameters
 from service.leaderboards import queries as leaderboards
 from service.statistics.times import TimeUnit
@@ -59,17 +59,22 @@ X = Annotated[TimeUnit, Query(description="The x axis of curves.", examples=["se
 @router.get(
     "",
     response_model=Comparison,
-    responses=also_as_file(answers(examples.COMPARISON), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
+    responses=also_as_file(answers(examples.COMPARISON), FILE_ROW, FILE_EXAMPLE, paper=True) | refusals(NotFound),
 )
 def get_comparison(
-    db: DatabaseDep, format: WantedFormat, fingerprint: Fingerprints, baseline: Baseline = None, series: Series = None
+    request: Request,
+    db: DatabaseDep,
+    format: WantedPaperFormat,
+    fingerprint: Fingerprints,
+    baseline: Baseline = None,
+    series: Series = None,
 ) -> Response:
     """Compare entries of one board: curves with bands, differences, and speed-ups with their two factors."""
     with db.snapshot() as session:
         found = queries.comparison(session, fingerprint, baseline, series)
     if format == "json":
         return json_answer(COMPARISON.dump_json(found))
-    return as_file(comparison_table(found), format)
+    return as_file(comparison_table(found), format, address=request.url)
 
 
 @router.get("/figures/{name}", response_model=FigureOut, responses=answers(examples.FIGURE) | refusals(NotFound))

@@ -1,29 +1,56 @@
-"""Rows as files: CSV and Parquet, beside JSON.
+"""Rows as files, beside JSON: CSV and Parquet for programs, LaTeX and Markdown for papers.
 
 A room declares the columns of its tables. The name of a column is the path of its value in the JSON, as ``value.mean``,
 and does not change. Texts that users write freely, such as labels, stand in JSON cells. They begin with a bracket, so
 no spreadsheet takes them for a formula, and every character survives.
+
+A table that people put into papers also declares its ``paper`` tables: few columns, with numbers as pages show them.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 from fastapi import Depends, Query, Request, Response
 from pydantic_core import to_json, to_jsonable_python
+from starlette.datastructures import URL
 
-from service.http.openapi import JSON, Responses, headers
+from normcore.spec.messages import quote_value
+from service.errors import NotAcceptable
+from service.http.openapi import JSON, Document, Responses, headers, refusals
+from service.paper.table import PaperTable
 
 if TYPE_CHECKING:
     from pyarrow import Array, DataType
 
 Kind = Literal["text", "integer", "number", "truth", "moment", "json"]
-FileFormat = Literal["csv", "parquet"]
+DataFormat = Literal["csv", "parquet"]
+FileFormat = Literal["csv", "parquet", "latex", "markdown"]
 Format = Literal["json", "csv", "parquet"]
+PaperFormat = Literal["json", "csv", "parquet", "latex", "markdown"]
+F = TypeVar("F", bound=PaperFormat)
 CSV, PARQUET = "text/csv", "application/vnd.apache.parquet"
-MEDIA_TYPES: Mapping[Format, str] = {"json": JSON, "csv": CSV, "parquet": PARQUET}  # the first of equals is preferred
+LATEX, MARKDOWN = "application/x-tex", "text/markdown"
+MEDIA_TYPES: Mapping[PaperFormat, str] = {  # the first of equals is preferred
+    "json": JSON,
+    "csv": CSV,
+    "parquet": PARQUET,
+    "latex": LATEX,
+    "markdown": MARKDOWN,
+}
+SUFFIXES: Mapping[FileFormat, str] = {"csv": "csv", "parquet": "parquet", "latex": "tex", "markdown": "md"}
+ON_PAPER: Mapping[str, Document] = {
+    LATEX: {
+        "schema": {"type": "string", "description": "A table with booktabs; with many rows it needs longtable, too."},
+        "example": "\\begin{tabular}{@{}lr@{}}\n\\toprule\nMethod & Test accuracy (\\%) \\\\\n",
+    },
+    MARKDOWN: {
+        "schema": {"type": "string", "description": "A table as GitHub and pandoc read it."},
+        "example": "| Method | Test accuracy (%) |\n| :--- | ---: |\n| layer_norm | **95.38** |\n",
+    },
+}
 BY_ACCEPT = {"Vary": "Accept"}
 UNUSUAL = re.compile(r"[^A-Za-z0-9_.-]+")  # in a file's name
 
@@ -53,11 +80,13 @@ class ExportTable:
 
     Attributes:
         name: name of the file, without its suffix.
+        paper: function that makes the tables for a paper; None for a table that has no such form.
     """
 
     name: str
     columns: Sequence[ExportColumn]
     rows: Sequence[Any]
+    paper: Callable[[], Sequence[PaperTable]] | None = None
 
 
 def interval(name: str, kind: Kind = "number") -> tuple[ExportColumn, ExportColumn]:
@@ -82,22 +111,36 @@ def follow_names(row: Any, names: Sequence[str]) -> Any:
 # -- which format ----------------------------------------------------------------------------------
 
 
+DESCRIPTION = "Format of the answer; if omitted, `Accept` decides."
+
+
 async def _read_format(
-    request: Request,
-    format: Annotated[
-        Format | None, Query(description="Format of the answer; if omitted, `Accept` decides.", examples=["csv"])
-    ] = None,
+    request: Request, format: Annotated[Format | None, Query(description=DESCRIPTION, examples=["csv"])] = None
 ) -> Format:
-    return format or choose_format(",".join(request.headers.getlist("accept")))
+    return format or choose_format(_accepted(request), get_args(Format))
+
+
+async def _read_paper_format(
+    request: Request, format: Annotated[PaperFormat | None, Query(description=DESCRIPTION, examples=["latex"])] = None
+) -> PaperFormat:
+    return format or choose_format(_accepted(request), get_args(PaperFormat))
 
 
 WantedFormat = Annotated[Format, Depends(_read_format)]
+WantedPaperFormat = Annotated[PaperFormat, Depends(_read_paper_format)]
+"""Format of an answer that also comes in LaTeX and Markdown."""
 
 
-def choose_format(accept: str) -> Format:
+def _accepted(request: Request) -> str:
+    return ",".join(request.headers.getlist("accept"))
+
+
+def choose_format(accept: str, formats: Sequence[F]) -> F:
     """Choose the format that an ``Accept`` header prefers (RFC 9110, section 12.5.1). Of formats with equal weight, a
-    format that the header names goes first, then JSON. A header that allows no format is ignored, as this section
-    permits.
+    format that the header names goes first, then the first of ``formats``.
+
+    Raises:
+        NotAcceptable: the header allows none of the formats.
     """
     weights = dict(map(_range, accept.lower().split(",")))
 
@@ -105,8 +148,13 @@ def choose_format(accept: str) -> Format:
         ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
         return next(((weights[one], -k) for k, one in enumerate(ranges) if one in weights), (0.0, 0))
 
-    best = max(MEDIA_TYPES, key=lambda format: rate_type(MEDIA_TYPES[format]))
-    return best if rate_type(MEDIA_TYPES[best])[0] > 0 else "json"
+    if not accept.strip():
+        return formats[0]
+    best = max(formats, key=lambda format: rate_type(MEDIA_TYPES[format]))
+    if rate_type(MEDIA_TYPES[best])[0] > 0:
+        return best
+    known = ", ".join(f"{MEDIA_TYPES[format]} (format={format})" for format in formats)
+    raise NotAcceptable(f"Accept: {quote_value(accept)} allows no format of this address; it has {known}")
 
 
 def _range(text: str) -> tuple[str, float]:
@@ -127,23 +175,35 @@ def json_answer(content: bytes | str) -> Response:
     return Response(content, media_type=JSON, headers=BY_ACCEPT)
 
 
-def file_answer(name: str, format: FileFormat, content: bytes, next_page: str | None = None) -> Response:
+def file_answer(name: str, format: FileFormat, content: bytes | str, next_page: str | None = None) -> Response:
     """Answer with a file that the client saves.
 
     Args:
         next_page: address of the rows that follow; None on the last page.
     """
     link = {"Link": f'<{next_page}>; rel="next"'} if next_page is not None else {}
-    named = {"Content-Disposition": f'attachment; filename="{UNUSUAL.sub("-", name)}.{format}"'}
+    named = {"Content-Disposition": f'attachment; filename="{UNUSUAL.sub("-", name)}.{SUFFIXES[format]}"'}
     return Response(content, media_type=MEDIA_TYPES[format], headers={**named, **link, **BY_ACCEPT})
 
 
-def as_file(table: ExportTable, format: FileFormat, next_page: str | None = None) -> Response:
-    """Answer with a table, as a file that the client saves."""
-    return file_answer(table.name, format, encode_table(table, format), next_page)
+def as_file(
+    table: ExportTable, format: FileFormat, next_page: str | None = None, *, address: URL | None = None
+) -> Response:
+    """Answer with a table, as a file that the client saves.
+
+    Args:
+        address: address of the answer, which a table for a paper tells.
+    """
+    if format == "csv" or format == "parquet":
+        return file_answer(table.name, format, encode_table(table, format), next_page)
+    from service.paper import latex, markdown  # here, because processes that make no file need not have it in memory
+
+    write = latex.write_latex if format == "latex" else markdown.write_markdown
+    assert table.paper is not None, "only routes with WantedPaperFormat get here"
+    return file_answer(table.name, format, write(table.paper(), str(address or "")))
 
 
-def encode_table(table: ExportTable, format: FileFormat) -> bytes:
+def encode_table(table: ExportTable, format: DataFormat) -> bytes:
     """Write a table as bytes. The same rows always give the same bytes."""
     import pyarrow  # here, because processes that make no file need not have it in memory
     import pyarrow.csv
@@ -159,7 +219,7 @@ def encode_table(table: ExportTable, format: FileFormat) -> bytes:
     return target.getvalue()
 
 
-def _array(column: ExportColumn, rows: Sequence[Any], format: FileFormat) -> "Array":
+def _array(column: ExportColumn, rows: Sequence[Any], format: DataFormat) -> "Array":
     import pyarrow
 
     cells = column.cells(rows)
@@ -183,12 +243,13 @@ def _type(kind: Kind) -> "DataType":
     }[kind]
 
 
-def also_as_file(responses: Responses, row: str, example: str) -> Responses:
+def also_as_file(responses: Responses, row: str, example: str, *, paper: bool = False) -> Responses:
     """Describe a route whose answer may be a file, too.
 
     Args:
         row: description of a row.
         example: beginning of a CSV file.
+        paper: whether the route has LaTeX and Markdown, too.
     """
     said = f"{row} Columns are named as the JSON's fields, as `value.mean`; an empty cell is null."
     ok = responses[200]
@@ -196,6 +257,8 @@ def also_as_file(responses: Responses, row: str, example: str) -> Responses:
         CSV: {"schema": {"type": "string", "description": said}, "example": example},
         PARQUET: {"schema": {"type": "string", "format": "binary", "description": said}},
     }
+    if paper:
+        more |= ON_PAPER
     of_file = headers("Content-Disposition", "Link", required=False)
     described = {"content": {**ok["content"], **more}, "headers": {**ok.get("headers", {}), **of_file}}
-    return {**responses, 200: {**ok, **described}}
+    return {**responses, 200: {**ok, **described}, **refusals(NotAcceptable)}

@@ -1,7 +1,10 @@
 """Tables of boards: one board with a row for each entry, and all boards together with a row for each method."""
 
+from functools import partial
+
 from normcore.spec.tasks import BENCHMARKS
 from service.http.tables import ExportColumn, ExportTable, interval
+from service.leaderboards.paper import board_on_paper, overall_on_paper
 from service.leaderboards.schemas import Leaderboard, Overall
 
 FILE_ROW = "A row for each entry."
@@ -66,6 +69,7 @@ def board_table(board: Leaderboard) -> ExportTable:
             ExportColumn("experiments", "json"),
         ),
         board.entries,
+        partial(board_on_paper, board),
     )
 
 
@@ -85,6 +89,7 @@ def overall_table(overall: Overall) -> ExportTable:
             ExportColumn("untried", "json"),
         ),
         overall.methods,
+        partial(overall_on_paper, overall),
     )
 
 

@@ -12,7 +12,7 @@ from service.errors import Invalid, NotFound
 from service.http.dependencies import AppPartsDep, DatabaseDep
 from service.http.openapi import JSON, answers, refusals
 from service.http.routing import Router, check_found, check_known
-from service.http.tables import BY_ACCEPT, WantedFormat, also_as_file, as_file, json_answer
+from service.http.tables import BY_ACCEPT, WantedPaperFormat, also_as_file, as_file, json_answer
 from service.leaderboards import examples, overall, parameters, queries
 from service.leaderboards.columns import (
     FILE_EXAMPLE,
@@ -38,12 +38,12 @@ def list_leaderboards(db: DatabaseDep) -> LeaderboardList:
 @router.get(
     "/overall",
     response_model=Overall,
-    responses=also_as_file(answers(examples.OVERALL), OVERALL_ROW, OVERALL_EXAMPLE),
+    responses=also_as_file(answers(examples.OVERALL), OVERALL_ROW, OVERALL_EXAMPLE, paper=True),
 )
 def get_overall(
     request: Request,
     parts: AppPartsDep,
-    format: WantedFormat,
+    format: WantedPaperFormat,
     profile: parameters.ProfileOfAll = DEFAULT_PROFILE,
     rank_by: parameters.ComparedBy = "steps_to_target",
 ) -> Response:
@@ -51,7 +51,7 @@ def get_overall(
     and the area under this curve (Dolan and More 2002, Dahl et al. 2023)."""
     with parts.db.snapshot() as session:
         if format != "json":
-            return as_file(overall_table(overall.overall(session, profile, rank_by)), format)
+            return as_file(overall_table(overall.overall(session, profile, rank_by)), format, address=request.url)
         return parts.answer_cache.respond(
             request,
             ("overall", profile, rank_by),
@@ -66,7 +66,7 @@ def get_overall(
     "/{task}",
     response_model=Leaderboard,
     responses=also_as_file(
-        answers(examples.LEADERBOARD, also={"published": examples.PUBLISHED}), FILE_ROW, FILE_EXAMPLE
+        answers(examples.LEADERBOARD, also={"published": examples.PUBLISHED}), FILE_ROW, FILE_EXAMPLE, paper=True
     )
     | refusals(NotFound),
 )
@@ -74,7 +74,7 @@ def get_leaderboard(
     request: Request,
     task: parameters.TaskName,
     parts: AppPartsDep,
-    format: WantedFormat,
+    format: WantedPaperFormat,
     profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
     rank_by: parameters.RankedBy = "metric",
     baseline: Annotated[
@@ -121,7 +121,7 @@ def get_leaderboard(
     )
     with parts.db.snapshot() as session:
         if format != "json":
-            return as_file(board_table(queries.leaderboard(session, asked, as_of)), format)
+            return as_file(board_table(queries.leaderboard(session, asked, as_of)), format, address=request.url)
 
         def make_board() -> bytes:
             return LEADERBOARD.dump_json(queries.leaderboard(session, asked, as_of))

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path, Response
+from fastapi import Path, Request, Response
 
 from normcore.figures import as_json
 from normcore.spec.methods import METHODS
@@ -13,7 +13,9 @@ from service.experiments.schemas import FigureOut
 from service.http.dependencies import DatabaseDep
 from service.http.openapi import answers, refusals
 from service.http.routing import Router, check_found
+from service.http.tables import WantedPaperFormat, also_as_file, as_file, json_answer
 from service.report_cards import examples, figures, queries
+from service.report_cards.columns import FILE_EXAMPLE, FILE_ROW, report_card_table
 from service.report_cards.schemas import ReportCard
 
 router = Router(prefix="/v1/methods", tags=["report cards"])
@@ -22,15 +24,22 @@ router = Router(prefix="/v1/methods", tags=["report cards"])
 Name = Annotated[str, Path(description="The method's name.", examples=["layer_norm"])]
 
 
-@router.get("/{name}/report-card", responses=answers(examples.REPORT_CARD) | refusals(NotFound))
-def get_report_card(name: Name, db: DatabaseDep) -> ReportCard:
+@router.get(
+    "/{name}/report-card",
+    response_model=ReportCard,
+    responses=also_as_file(answers(examples.REPORT_CARD), FILE_ROW, FILE_EXAMPLE, paper=True) | refusals(NotFound),
+)
+def get_report_card(request: Request, name: Name, db: DatabaseDep, format: WantedPaperFormat) -> Response:
     """Measurements of a method: invariances, gradient flow, cost of a training step, the smallest batch that trains,
     and the method's standing on each leaderboard. `missing` lists specs of analyses that were not run yet, ready to
     submit.
     """
     check_found("method", name, METHODS)
     with db.snapshot() as session:
-        return queries.report_card(session, name)
+        card = queries.report_card(session, name)
+    if format == "json":
+        return json_answer(card.model_dump_json())
+    return as_file(report_card_table(card), format, address=request.url)
 
 
 @router.get(

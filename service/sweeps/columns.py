@@ -1,10 +1,12 @@
 """Tables of sweeps: one sweep with a row for each cell and a column for each varied field, and a list of sweeps."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from service.http.tables import ExportColumn, ExportTable, interval
 from service.leaderboards.columns import estimate
+from service.sweeps.paper import sweep_on_paper
 from service.sweeps.schemas import Sweep, SweepCell, SweepSummary
 
 FILE_ROW = "A row for each cell. A varied field has a column, `values.` and the field's name, with the value as JSON."
@@ -58,6 +60,7 @@ def sweep_table(sweep: Sweep) -> ExportTable:
             ExportColumn("entry.gap", "truth"),
         ),
         sweep.cells,
+        partial(sweep_on_paper, sweep),
     )
 
 

@@ -21,7 +21,7 @@ from service.http.openapi import JSON, Document, Responses, answers, headers, in
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.readers import in_reader
 from service.http.routing import Router, check_found
-from service.http.tables import WantedFormat, also_as_file, as_file, json_answer
+from service.http.tables import WantedFormat, WantedPaperFormat, also_as_file, as_file, json_answer
 from service.idempotency import digest_if_possible
 from service.sweeps import api, examples, expansion, figures, planning, queries, schemas, submission
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
@@ -149,13 +149,15 @@ def list_sweeps(
 @router.get(
     "/{sweep_id}",
     response_model=schemas.Sweep,
-    responses=also_as_file(answers(examples.SWEEP), FILE_ROW, FILE_EXAMPLE) | refusals(NotFound),
+    responses=also_as_file(answers(examples.SWEEP), FILE_ROW, FILE_EXAMPLE, paper=True) | refusals(NotFound),
 )
-def get_sweep(sweep_id: SweepId, parts: AppPartsDep, format: WantedFormat) -> Response:
+def get_sweep(request: Request, sweep_id: SweepId, parts: AppPartsDep, format: WantedPaperFormat) -> Response:
     """A sweep: progress, cells with their entries, the best cell, and how good a search of fewer cells would be."""
     with parts.db.snapshot() as session:
         sweep = queries.sweep(session, parts.answer_cache, sweep_id)
-    return json_answer(schemas.SWEEP.dump_json(sweep)) if format == "json" else as_file(sweep_table(sweep), format)
+    if format == "json":
+        return json_answer(schemas.SWEEP.dump_json(sweep))
+    return as_file(sweep_table(sweep), format, address=request.url)
 
 
 @router.get("/{sweep_id}/figures/{name}", response_model=FigureOut, responses=answers(FIGURE) | refusals(NotFound))

@@ -264,12 +264,19 @@ def test_answers_agree_with_the_description(client: TestClient, document: Any, e
         "/v1/sweeps",
         f"/v1/sweeps/{answers['sweep 201'].json()['id']}",
         "/v1/comparisons",
+        "/v1/methods/layer_norm/report-card",
     )
     compared = fingerprints(client)
     for path, media_type in product(tables, ("text/csv", "application/vnd.apache.parquet")):
         params = {"fingerprint": compared} if path == "/v1/comparisons" else {}
         answers[f"{path} as {media_type}"] = client.get(path, params=params, headers={"Accept": media_type})
         assert answers[f"{path} as {media_type}"].headers["content-type"].startswith(media_type)
+    for path, media_type in product((*tables[3:5], *tables[6:]), ("application/x-tex", "text/markdown")):
+        params = {"fingerprint": compared} if path == "/v1/comparisons" else {}
+        answers[f"{path} as {media_type}"] = client.get(path, params=params, headers={"Accept": media_type})
+        assert answers[f"{path} as {media_type}"].headers["content-type"].startswith(media_type)
+    answers["as a picture"] = client.get("/v1/leaderboards/overall", headers={"Accept": "image/png"})
+    assert answers["as a picture"].status_code == 406
     answers["withdrawn"] = client.delete(result)
     assert answers["withdrawn"].status_code == 200
     for verb in ("cancel", "retry"):

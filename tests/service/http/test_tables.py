@@ -15,9 +15,10 @@ from service.db import Database
 from service.http.tables import (
     CSV,
     PARQUET,
+    DataFormat,
     ExportColumn,
     ExportTable,
-    FileFormat,
+    Format,
     choose_format,
     encode_table,
     file_answer,
@@ -112,7 +113,7 @@ def test_parquet_has_types_and_the_values_themselves() -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_a_file_without_rows_has_its_columns_and_types(format: FileFormat) -> None:
+def test_a_file_without_rows_has_its_columns_and_types(format: DataFormat) -> None:
     table = ExportTable("t", COLUMNS, [])
     if format == "csv":
         assert encode_table(table, format).decode() == ",".join(f'"{column.name}"' for column in COLUMNS) + "\n"
@@ -129,7 +130,7 @@ def test_hostile_text_survives_in_csv_and_parquet() -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_the_same_rows_make_the_same_bytes(format: FileFormat) -> None:
+def test_the_same_rows_make_the_same_bytes(format: DataFormat) -> None:
     assert encode_table(ExportTable("t", COLUMNS, [FULL]), format) == encode_table(
         ExportTable("t", COLUMNS, [FULL]), format
     )
@@ -141,7 +142,6 @@ def test_the_same_rows_make_the_same_bytes(format: FileFormat) -> None:
         ("", "json"),
         ("*/*", "json"),
         (WEBP, "json"),
-        ("text/html", "json"),
         ("text/csv", "csv"),
         ("TEXT/CSV; charset=utf-8", "csv"),
         ("text/csv, */*", "csv"),
@@ -152,13 +152,11 @@ def test_the_same_rows_make_the_same_bytes(format: FileFormat) -> None:
         ("application/vnd.apache.parquet", "parquet"),
         ("application/vnd.apache.parquet, text/csv;q=0.9", "parquet"),
         ("application/json;q=0, */*", "csv"),
-        ("text/csv;q=0", "json"),
-        ("text/csv;q=much", "json"),
         ("text/csv;header=present;q=1.0", "csv"),
     ],
 )
-def test_a_client_gets_what_it_prefers(accept: str, format: str) -> None:
-    assert choose_format(accept) == format
+def test_a_client_gets_what_it_prefers(accept: str, format: Format) -> None:
+    assert choose_format(accept, ("json", "csv", "parquet")) == format
 
 
 def test_a_files_name_has_nothing_unusual() -> None:
