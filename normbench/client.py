@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import httpx
 
-from normbench import answers, files, frames, replaying, waiting
+from normbench import answers, files, frames, notebook, replaying, waiting
 from normbench.connection import Connection
 from normbench.download import save
 from normbench.entries import best_entries, check_distinct
@@ -34,6 +34,18 @@ from normbench.request_parts import (
     path_to_file,
     table_request,
 )
+from normbench.shown_answers import (
+    Pages,
+    ShownComparison,
+    ShownExperiment,
+    ShownFigure,
+    ShownLeaderboard,
+    ShownList,
+    ShownOverall,
+    ShownPlan,
+    ShownReportCard,
+    ShownSweep,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,7 +55,9 @@ PATIENCE = 30.0  # seconds
 
 
 class Client:
-    """Client of the HTTP API. Its methods return plain values.
+    """Client of the HTTP API. Its methods return dictionaries and lists.
+
+    A notebook shows most answers as tables, and ``to_frame()`` makes a data frame of pandas of them.
 
     Calls that are safe to repeat (all but retries) are tried again while the service is away. Every call raises
     ``Unreachable`` if no service answers, and ``Refused`` or a subclass if the service refuses the call.
@@ -86,7 +100,8 @@ class Client:
             Invalid: the spec is wrong, and ``errors`` says where; or the key is wrong, and nothing was sent.
             Conflict: the key was used with another spec.
         """
-        return cast(answers.Experiment, self._post(EXPERIMENTS, spec, headers=idempotency_header(idempotency_key)))
+        found = self._post(EXPERIMENTS, spec, headers=idempotency_header(idempotency_key))
+        return cast(answers.Experiment, ShownExperiment(found))
 
     def dry_run(self, spec: Mapping[str, Any]) -> answers.Plan:
         """Plan a submission: number of runs, seconds, seeds that are measured already. Nothing is stored.
@@ -94,7 +109,7 @@ class Client:
         Raises:
             Invalid: the spec is wrong; ``errors`` says where.
         """
-        return cast(answers.Plan, self._post(EXPERIMENTS, spec, params={"dry_run": "true"}))
+        return cast(answers.Plan, ShownPlan(self._post(EXPERIMENTS, spec, params={"dry_run": "true"})))
 
     def _post(self, path: str, content: Mapping[str, Any], **request: Any) -> Any:
         return self._post_with_status(path, content, **request)[1]
@@ -112,7 +127,7 @@ class Client:
 
     def _experiment(self, experiment_id: str, within: float = math.inf) -> answers.Experiment:
         found = self._service.call("GET", path_to("experiments", experiment_id), safe=True, within=within)
-        return cast(answers.Experiment, found)
+        return cast(answers.Experiment, ShownExperiment(found))
 
     def experiments(
         self,
@@ -130,7 +145,8 @@ class Client:
         filters = drop_none(
             task=task, profile=profile, method=method, state=state, fingerprint=fingerprint, sweep=sweep
         )
-        return self._pages(EXPERIMENTS, {**filters, "limit": page_size, "label": label_filters(labels)})
+        filters |= {"limit": page_size, "label": label_filters(labels)}
+        return Pages(self._pages(EXPERIMENTS, filters), "experiments")
 
     def _pages(self, path: str, filters: Mapping[str, Any]) -> Iterator[Any]:
         cursor: str | None = None
@@ -144,12 +160,12 @@ class Client:
     def cancel(self, experiment_id: str) -> answers.Experiment:
         """Cancel an experiment: queued runs stop at once, running ones within seconds."""
         path = f"{path_to('experiments', experiment_id)}/cancel"
-        return cast(answers.Experiment, self._service.call("POST", path, safe=True))
+        return cast(answers.Experiment, ShownExperiment(self._service.call("POST", path, safe=True)))
 
     def retry(self, experiment_id: str) -> answers.Experiment:
         """Open a new attempt of each failed or cancelled run of an experiment, from the run's last checkpoint."""
         path = f"{path_to('experiments', experiment_id)}/retry"
-        return cast(answers.Experiment, self._service.call("POST", path, safe=False))
+        return cast(answers.Experiment, ShownExperiment(self._service.call("POST", path, safe=False)))
 
     # -- sweeps ----------------------------------------------------------------------------------
 
@@ -165,7 +181,8 @@ class Client:
             Invalid: fields are wrong, or a cell is not a valid spec, and ``errors`` names each; or the key is wrong.
             Conflict: the key was used with another sweep.
         """
-        return cast(answers.Sweep, self._post(SWEEPS, sweep, headers=idempotency_header(idempotency_key), what="sweep"))
+        found = self._post(SWEEPS, sweep, headers=idempotency_header(idempotency_key), what="sweep")
+        return cast(answers.Sweep, ShownSweep(found))
 
     def dry_run_sweep(self, sweep: Mapping[str, Any]) -> answers.SweepPlan:
         """Plan a sweep: number of experiments and runs, seconds, runs that are measured already. Nothing is stored.
@@ -173,33 +190,37 @@ class Client:
         Raises:
             Invalid: fields are wrong, or a cell is not a valid spec; ``errors`` names each.
         """
-        return cast(answers.SweepPlan, self._post(SWEEPS, sweep, params={"dry_run": "true"}, what="sweep"))
+        found = self._post(SWEEPS, sweep, params={"dry_run": "true"}, what="sweep")
+        return cast(answers.SweepPlan, ShownPlan(found))
 
     def sweep(self, sweep_id: str) -> answers.Sweep:
         """Get a sweep: its progress, and its cells with their results."""
         return self._sweep(sweep_id)
 
     def _sweep(self, sweep_id: str, within: float = math.inf) -> answers.Sweep:
-        return cast(answers.Sweep, self._service.call("GET", path_to("sweeps", sweep_id), safe=True, within=within))
+        found = self._service.call("GET", path_to("sweeps", sweep_id), safe=True, within=within)
+        return cast(answers.Sweep, ShownSweep(found))
 
     def sweeps(self, *, page_size: int = 50) -> Iterator[answers.SweepSummary]:
         """Iterate over all sweeps, newest first. Pages are asked for as they are needed."""
-        return self._pages(SWEEPS, {"limit": page_size})
+        return Pages(self._pages(SWEEPS, {"limit": page_size}), "sweeps")
 
     def cancel_sweep(self, sweep_id: str) -> answers.Sweep:
         """Cancel all experiments of a sweep: queued runs stop at once, running ones within seconds."""
-        return cast(answers.Sweep, self._service.call("POST", f"{path_to('sweeps', sweep_id)}/cancel", safe=True))
+        path = f"{path_to('sweeps', sweep_id)}/cancel"
+        return cast(answers.Sweep, ShownSweep(self._service.call("POST", path, safe=True)))
 
     def retry_sweep(self, sweep_id: str) -> answers.Sweep:
         """Open a new attempt of each failed or cancelled run of a sweep, from the run's last checkpoint."""
-        return cast(answers.Sweep, self._service.call("POST", f"{path_to('sweeps', sweep_id)}/retry", safe=False))
+        path = f"{path_to('sweeps', sweep_id)}/retry"
+        return cast(answers.Sweep, ShownSweep(self._service.call("POST", path, safe=False)))
 
     # -- waiting ---------------------------------------------------------------------------------
 
     def wait(self, experiment_id: str, *, timeout: float | None = None) -> answers.Experiment:
         """Wait until all runs of an experiment have ended, well or badly, and return the experiment.
 
-        A restart of the service does not end the waiting.
+        A restart of the service does not end the waiting. In a notebook, one line shows the progress.
 
         Args:
             timeout: seconds to wait, and one or two more if the service does not answer; None waits for ever.
@@ -208,11 +229,13 @@ class Client:
             StillRunning: the experiment had not ended after ``timeout`` seconds.
             Unreachable, Unavailable: the service never answered in that time, or was away for ten minutes.
         """
-        return waiting.wait_for_end(experiment_id, self.looks([experiment_id], timeout=timeout), timeout)
+        looks = notebook.show_looks(self.looks([experiment_id], timeout=timeout))
+        return waiting.wait_for_end(experiment_id, looks, timeout)
 
     def wait_for_sweep(self, sweep_id: str, *, timeout: float | None = None) -> answers.Sweep:
         """Wait until all runs of a sweep have ended; return the sweep. ``timeout`` and errors are as for ``wait``."""
-        return waiting.wait_for_end(sweep_id, self.looks_at_sweep(sweep_id, timeout=timeout), timeout)
+        looks = notebook.show_looks(self.looks_at_sweep(sweep_id, timeout=timeout))
+        return waiting.wait_for_end(sweep_id, looks, timeout)
 
     def looks(
         self, experiment_ids: Sequence[str], *, timeout: float | None = None
@@ -237,13 +260,13 @@ class Client:
         """Follow a run, or each run of an experiment: yield ``StateChanged`` and ``Measured`` events as they happen.
 
         Ends when every run has ended. A broken connection is opened again, and goes on after the last event that was
-        received.
+        received. In a notebook, one line shows the progress.
 
         Raises:
             Unreachable, Unavailable: the service was away for ten minutes.
         """
         path = path_to("experiments" if id.startswith("exp_") else "runs", id)
-        yield from follow(self._service, path, id)
+        yield from notebook.show_events(follow(self._service, path, id))
 
     # -- runs ------------------------------------------------------------------------------------
 
@@ -274,9 +297,35 @@ class Client:
         """
         return frames.measurements(self, id, series)
 
+    def curves_frame(
+        self,
+        *of: str | Mapping[str, Any],
+        series: Sequence[str] | None = None,
+        max_points: int | None = 200,
+        max_runs: int = 200,
+    ) -> "DataFrame":
+        """Get the curves of boards, sweeps or experiments as one data frame: one row for each point.
+
+        This takes one request for each experiment and one for each run. Runs of older code are left out. Columns are
+        those of ``measurements_frame``.
+
+        Args:
+            of: boards and sweeps as this client returned them, or ids of sweeps and experiments.
+            series: names of curves, such as ``valid.accuracy``. If omitted: for a board or a sweep the metric that
+                ranks, on validation data; for an experiment all curves.
+            max_points: the most points of each curve; extremes are kept. None gets all points.
+            max_runs: the most runs whose curves are asked for.
+
+        Raises:
+            Invalid: there are more than ``max_runs`` runs, or ``of`` has something without curves.
+            Missing: pandas is not installed.
+        """
+        return frames.curves(self, of, series, max_points, max_runs)
+
     def artifacts(self, run_id: str) -> list[answers.Artifact]:
         """List the files that a run has stored."""
-        return cast(list[answers.Artifact], self._get(f"{path_to('runs', run_id)}/artifacts")["items"])
+        found = self._get(f"{path_to('runs', run_id)}/artifacts")["items"]
+        return cast(list[answers.Artifact], ShownList(found))
 
     def download(self, run_id: str, name: str, path: str | Path) -> Path:
         """Save a file of a run. A download that fails leaves no part of the file behind.
@@ -326,7 +375,7 @@ class Client:
         Raises:
             NotFound: the run has no such figure; the message lists the figures that it has.
         """
-        return self._get(path_to("runs", run_id, "figures", name), **drop_none(theme=theme))
+        return ShownFigure(self._get(path_to("runs", run_id, "figures", name), **drop_none(theme=theme)))
 
     # -- results measured elsewhere --------------------------------------------------------------
 
@@ -370,7 +419,7 @@ class Client:
     ) -> Iterator[answers.SubmittedResult]:
         """Iterate over the submitted results that match all filters, newest first, each with its present state."""
         filters = drop_none(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
-        return self._pages(RESULTS, filters)
+        return Pages(self._pages(RESULTS, filters), "submitted results")
 
     def submitted_result(self, result_id: str) -> answers.SubmittedResult:
         """Get a submitted result, with its difference from the seeds that this service measured."""
@@ -461,7 +510,7 @@ class Client:
             as_of=iso_time(as_of),
             code=code,
         )
-        return cast(answers.Leaderboard, self._get(path_to("leaderboards", task), **options))
+        return cast(answers.Leaderboard, ShownLeaderboard(self._get(path_to("leaderboards", task), **options)))
 
     def leaderboard_frame(self, task: str, **options: Any) -> "DataFrame":
         """Get a leaderboard as a data frame: one row for each entry. Columns have dotted names such as ``value.mean``.
@@ -486,11 +535,12 @@ class Client:
             profile: ``paper``, ``small`` or ``smoke``; the service's default if omitted.
             rank_by: the time to the target by which methods are compared; ``steps_to_target`` if omitted.
         """
-        return cast(answers.Overall, self._get(OVERALL, **drop_none(profile=profile, rank_by=rank_by)))
+        found = self._get(OVERALL, **drop_none(profile=profile, rank_by=rank_by))
+        return cast(answers.Overall, ShownOverall(found))
 
     def leaderboards(self) -> list[answers.LeaderboardSummary]:
         """List the boards that have entries: task, profile and problem of each."""
-        return cast(list[answers.LeaderboardSummary], self._get("/v1/leaderboards")["items"])
+        return cast(list[answers.LeaderboardSummary], ShownList(self._get("/v1/leaderboards")["items"]))
 
     def compare(
         self,
@@ -523,7 +573,7 @@ class Client:
             baseline=None if baseline is None else best.get(baseline, baseline),
             series=series,
         )
-        return cast(answers.Comparison, self._get(COMPARISONS, **options))
+        return cast(answers.Comparison, ShownComparison(self._get(COMPARISONS, **options)))
 
     def export(
         self,
@@ -548,7 +598,8 @@ class Client:
 
     def report_card(self, method: str) -> answers.ReportCard:
         """Get the report card of a method: its results in all analyses and tasks that this service has run."""
-        return cast(answers.ReportCard, self._get(f"{path_to('methods', method)}/report-card"))
+        found = self._get(f"{path_to('methods', method)}/report-card")
+        return cast(answers.ReportCard, ShownReportCard(found))
 
     def cite(self, name: str) -> answers.Citation:
         """Get what to cite for a task, a method, a data set or an experiment: papers, data sets and this software.
@@ -560,7 +611,7 @@ class Client:
 
     def catalogue(self, kind: answers.Kind) -> list[dict[str, Any]]:
         """List all things of one kind: tasks, methods, data sets or live workers."""
-        return cast(list[dict[str, Any]], self._get(f"/v1/{kind}")["items"])
+        return ShownList(self._get(f"/v1/{kind}")["items"])
 
     def is_ready(self) -> bool:
         """Tell if the service answers and has everything that it needs. The service is asked once."""

@@ -30,6 +30,7 @@ MODULES = (
     "migrations/test_m0004.py",
     "migrations/test_migrations.py",
     "normbench/test_client.py",
+    "normbench/test_frames.py",
     "normbench/test_notebook_page.py",
     "normbench/test_terminal.py",
     "normcore/cells/test_a_cell_of_ones_own.py",

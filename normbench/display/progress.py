@@ -114,7 +114,7 @@ def watch(client: Client, experiment_ids: Sequence[str], console: Console) -> li
         metrics.update({} if metrics else _metrics(client))
         return show_experiment(client, queue, experiment, metrics.get(experiment["spec"]["task"]["name"]))
 
-    return _watch(client.looks(experiment_ids), _each(show), _each(_experiment_line), console)
+    return _watch(client.looks(experiment_ids), _each(show), _each(experiment_line), console)
 
 
 def watch_analyses(client: Client, title: str, experiment_ids: Sequence[str], console: Console) -> list[Experiment]:
@@ -157,7 +157,7 @@ def watch_sweep(client: Client, sweep_id: str, console: Console) -> Sweep:
     Raises:
         NormbenchError: there is no such sweep, or the service was away for ten minutes.
     """
-    [sweep] = _watch(client.looks_at_sweep(sweep_id), _each(_render_sweep), _each(_sweep_line), console)
+    [sweep] = _watch(client.looks_at_sweep(sweep_id), _each(_render_sweep), _each(sweep_line), console)
     return sweep
 
 
@@ -219,7 +219,8 @@ def _print_changes(
         yield seen
 
 
-def _experiment_line(experiment: Experiment) -> ProgressLine:
+def experiment_line(experiment: Experiment) -> ProgressLine:
+    """Progress of an experiment as a line."""
     done, total = steps(experiment["runs"])
     ended = sum(run["state"] in ENDED for run in experiment["runs"])
     of = f", {ended} of {format_count(len(experiment['runs']), 'run')} ended" if len(experiment["runs"]) > 1 else ""
@@ -227,7 +228,8 @@ def _experiment_line(experiment: Experiment) -> ProgressLine:
     return ProgressLine(experiment["id"], state, f"{state}, step {done} of {total}", experiment["state"] in ENDED)
 
 
-def _sweep_line(sweep: Sweep) -> ProgressLine:
+def sweep_line(sweep: Sweep) -> ProgressLine:
+    """Progress of a sweep as a line."""
     progress = sweep["progress"]
     state = f"{sweep_title(sweep)}: {sweep['state']}"
     whole = f"{state}, {progress['done']} of {format_count(progress['total'], 'run')} ended"

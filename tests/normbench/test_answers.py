@@ -27,7 +27,7 @@ JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", N
 
 # Calls that make their answer from the answers of others, or that return bytes, tables or a picture.
 COMPOSED = {
-    *("artifact_text", "compare_replay", "download", "export", "figure", "leaderboard_frame", "looks"),
+    *("artifact_text", "compare_replay", "curves_frame", "download", "export", "figure", "leaderboard_frame", "looks"),
     *("looks_at_sweep", "measurements_frame", "replay", "submit_replay", "wait", "wait_for_sweep", "watch"),
 }
 OWN = {"close", "is_ready"}  # calls that return no answer of the API

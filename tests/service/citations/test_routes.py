@@ -1,4 +1,4 @@
-"""What is to be cited for a task, a method, a data set and an experiment."""
+"""Works to cite for a task, a method, a data set and an experiment."""
 
 from typing import Any
 
