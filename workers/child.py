@@ -42,7 +42,8 @@ def work(job: Job, worker: Connection) -> None:
     if changed:
         worker.send(CodeChanged(changed))
         return
-    end = _execute(job, worker, stop, unstored)
+    with training_log.kept_while_it_grows(job.artifacts_url, job.run_id, job.attempt, job.log):
+        end = _execute(job, worker, stop, unstored)
     training_log.keep(job.artifacts_url, job.run_id, job.attempt, job.log)
     worker.send(end)
 

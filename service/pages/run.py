@@ -1,6 +1,6 @@
 """The page of a run: what happened to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +11,19 @@ from starlette.responses import Response
 
 from normcore.spec.tasks import BENCHMARKS
 from service import wording
-from service.artifacts import Artifact
 from service.db import Database
 from service.errors import Unavailable
 from service.experiments import files, parameters, queries, stream
+from service.experiments.contents import Contents, read_contents
 from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import MeasurementsOut, RunOut, TimingOut
 from service.http.dependencies import AppParts, AppPartsDep
 from service.pages.experiment import Answer, CurveTable, backlog_of, no_worker, tabulate
 from service.pages.facts import facts
+from service.pages.failures import advise_on_divergence, describe_failure, explain_error, has_more
 from service.pages.rendering import answer_from_cache, html
 from service.pages.routing import PageRouter
+from service.pages.run_figures import show_figure
 
 PICTURES = (".png", ".svg")
 
@@ -40,42 +42,50 @@ class File:
     def is_picture(self) -> bool:
         return self.name.endswith(PICTURES)
 
+    @property
+    def label(self) -> str:
+        return label_of(self.name)
+
+
+def label_of(file: str) -> str:
+    """Name of a file as a heading: ``figures/from_test.png`` becomes From test."""
+    return file.rpartition("/")[2].rpartition(".")[0].replace("_", " ").capitalize()
+
 
 @router.get("")
 async def get_run(request: Request, run_id: parameters.RunId, parts: AppPartsDep) -> Response:
     """Page of a run: what happened."""
-    await run_in_threadpool(_check_there, parts.db, run_id)  # the artifact store must not be asked about an unknown run
+    run = await run_in_threadpool(_read_run, parts.db, run_id)  # the store must not be asked about an unknown run
     try:
-        stored: Sequence[Artifact] | None = await parts.store_threads.call(parts.artifacts.list, run_id)
+        contents: Contents | None = await parts.store_threads.call(read_contents, parts.artifacts, run)
     except Unavailable:
-        stored = None
-    return await run_in_threadpool(_answer_with_run, request, parts, run_id, stored)
+        contents = None
+    return await run_in_threadpool(_answer_with_run, request, parts, run_id, contents)
 
 
-def _check_there(db: Database, run_id: str) -> None:
+def _read_run(db: Database, run_id: str) -> RunOut:
     with db.snapshot() as session:
-        queries.run(session, run_id)
+        return queries.run(session, run_id)
 
 
-def _answer_with_run(request: Request, parts: AppParts, run_id: str, listed: Sequence[Artifact] | None) -> Response:
+def _answer_with_run(request: Request, parts: AppParts, run_id: str, contents: Contents | None) -> Response:
     """Answer with the page.
 
     Args:
-        listed: artifacts that the store has for the run; None if the store does not answer.
+        contents: what the store has of the run; None if the store does not answer.
     """
     with parts.db.snapshot() as session:
         run = queries.run(session, run_id)
         position = stream.position_in_run(session, run_id)
-        stored = None if listed is None else _files(run, listed)
         alone = _waits_for_nobody(session, parts, run)
-        version = (position, run, stored, alone)
+        version = (position, run, contents and (contents.listed, contents.log), alone)
         return answer_from_cache(
-            request, parts, repr(version), lambda: _page(request, session, run, position, stored, alone)
+            request, parts, repr(version), lambda: _page(request, session, run, position, contents, alone)
         )
 
 
-def _files(run: RunOut, listed: Sequence[Artifact]) -> list[File]:
-    found = files.choose_visible_artifacts(run, listed)
+def _files(run: RunOut, contents: Contents) -> list[File]:
+    found = files.choose_visible_artifacts(run, contents.listed)
     return [File(name, file.size, f"/v1/runs/{run.id}/artifacts/{name}") for name, file in sorted(found.items())]
 
 
@@ -92,7 +102,7 @@ def _page(
     session: Session,
     run: RunOut,
     position: str,
-    stored: Sequence[File] | None,
+    contents: Contents | None,
     alone: str | None,
 ) -> str:
     experiment = queries.experiment(session, run.experiment_id)
@@ -100,6 +110,7 @@ def _page(
     benchmark = BENCHMARKS.get(spec["task"]["name"])
     metric = benchmark.metric().name if benchmark else None
     measured = queries.measurements(session, run.id, series=(), max_points=None)
+    kept = contents or Contents()
     return html(
         request,
         "runs/one.html",
@@ -108,6 +119,11 @@ def _page(
         name=experiment.name,
         metric=metric,
         answer=answer(run, metric, alone),
+        advice=advice(run, spec),
+        log=kept.log,
+        more_of_error=has_more(run.error),
+        texts=[(label_of(one.file), one) for one in kept.texts],
+        figures=[show_figure(one) for one in kept.figures],
         ended=run.state in ENDED,
         position=position,
         x=measured.x,
@@ -118,7 +134,7 @@ def _page(
         timing=timing(run.timing) if run.timing else [],
         history=[(run.seed, entry) for entry in reversed(run.history)],
         facts=facts([run]),
-        files=stored,
+        files=None if contents is None else _files(run, contents),
     )
 
 
@@ -137,7 +153,7 @@ def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
         left = "" if eta is None else f", ~{wording.seconds(eta)} left"
         return Answer(f"Step {wording.steps(run.progress.step)} of {wording.steps(run.progress.max_steps)}{left}.")
     if run.state == "failed":
-        return Answer("It failed; the error is below.", "bad")
+        return Answer(describe_failure(run), "bad")
     if run.state == "cancelled":
         return Answer(f"It was cancelled at step {wording.steps(run.progress.step)}.", "warn")
     result = run.result or {}
@@ -147,6 +163,13 @@ def answer(run: RunOut, metric: str | None, alone: str | None = None) -> Answer:
         return Answer(f"It found {wording.count(len(result.get('findings', [])), 'thing')}.")
     named = metric.replace("_", " ")
     return Answer(f"{wording.value(result['value'], metric)} test {named}; {_target(result)}.")
+
+
+def advice(run: RunOut, spec: Mapping[str, Any]) -> str:
+    """Advice on a run that failed or diverged; empty for other runs."""
+    if run.state == "failed":
+        return explain_error(run.error).advice
+    return advise_on_divergence(spec) if run.outcome == "diverged" else ""
 
 
 def _describe_divergence(run: RunOut, divergence: Mapping[str, Any] | None) -> str:

@@ -174,7 +174,9 @@ async function ask() {
     const found = fresh.getElementById(part.id);
     if (!found || found.isEqualNode(part)) continue;
     const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
+    const scrolled = part.querySelector(".log-frame")?.scrollTop;
     part.replaceWith(document.importNode(found, true));
+    if (scrolled) document.querySelector(".log-frame").scrollTop = scrolled; // 0 is the end, with the newest line
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
   for (const [run, state] of readStates()) notice(run, state);
@@ -269,7 +271,14 @@ async function poll() {
   }
 }
 
+/** A log may grow without a measurement; the page is asked for anew, by its ETag. */
+function watchLog() {
+  const mayGrow = document.querySelector("[data-grows=yes]") && document.visibilityState !== "hidden" && !isOver();
+  if (mayGrow) refresh();
+}
+
 if (chip) {
+  setInterval(watchLog, POLL);
   figure?.addEventListener("drawn", adopt);
   if (figure && "drawn" in figure.dataset) adopt();
   document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? disconnect() : connect()));

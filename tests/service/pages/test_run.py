@@ -7,6 +7,10 @@ from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
 from normcore.events import Finding
+from normcore.figures import as_json
+from normcore.figures.attention import attention
+from normcore.figures.confusion import confusion_matrix
+from normcore.figures.film import film
 from service.artifacts import Artifacts
 from service.db import Database
 from service.experiments import examples
@@ -16,7 +20,17 @@ from service.pages.run import answer, results, table, timing
 from service.settings import Settings
 from tests.service.pages.conftest import NewPage, Site, check_accessible, check_looks
 from tests.service.pages.figures import expect_drawn
-from tests.service.sample_runs import analysed, begun, claimed, finished, measured, recorded, submitted, timing_of
+from tests.service.sample_runs import (
+    analysed,
+    begun,
+    claimed,
+    failed,
+    finished,
+    measured,
+    recorded,
+    submitted,
+    timing_of,
+)
 
 PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
 
@@ -39,7 +53,11 @@ AT_WORK = ProgressOut(step=1200, max_steps=2000, eta_seconds=61.0, phase=None)
         ({"state": "queued"}, "It waits for a worker.", ""),
         ({"state": "queued", "attempt": 2}, "It waits for a worker again, as attempt 2.", ""),
         ({"state": "running", "progress": AT_WORK}, "Step 1\u202f200 of 2\u202f000, ~1 min 1 s left.", ""),
-        ({"state": "failed"}, "It failed; the error is below.", "bad"),
+        (
+            {"state": "failed", "error": "ValueError: no <b>.\nmore", "progress": AT_WORK},
+            "It failed at step 1\u202f200 of 2\u202f000: the training raised ValueError: no <b>.",
+            "bad",
+        ),
         ({"state": "cancelled", "progress": AT_WORK}, "It was cancelled at step 1\u202f200.", "warn"),
         ({"outcome": "diverged"}, "It diverged at step 200: its numbers were no longer finite.", "warn"),
         (
@@ -147,6 +165,98 @@ def test_the_page_of_an_unknown_run_links_to_the_list(shared_client: TestClient)
     answer = shared_client.get("/runs/run_1", headers={"Accept": "text/html"})
     assert answer.status_code == 404
     assert 'href="/experiments">See all experiments</a>' in answer.text
+
+
+def failed_with_a_log(db: Database, settings: Settings) -> str:
+    """A run that failed, with a log of hostile lines; return its id."""
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    begun(db, lease)
+    failed(db, lease, "IndexError: index 784 is out of bounds")
+    log = "".join(f"step {k} <script>alert(1)</script> \x1b[31mred\x1b[0m\n" for k in range(300)) + "IndexError\n"
+    Artifacts(settings.artifacts_url).write(run_id, 1, "log.txt", log.encode())
+    return run_id
+
+
+def test_a_failed_run_begins_with_the_reason_and_the_end_of_its_log(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    run_id = failed_with_a_log(db, fresh_site.settings)
+    db.close()
+    for scripts in (True, False):
+        page = new_page(fresh_site, scripts=scripts)
+        page.goto(f"/runs/{run_id}")
+        expect(page.locator("#answer .verdict")).to_have_text(
+            "It failed before its first step: the training raised IndexError: index 784 is out of bounds."
+        )
+        expect(page.locator("#answer")).to_contain_text("Retry it on the page of its experiment")
+        expect(page.locator("main > section:visible").nth(1)).to_have_id("log")
+        lines = (page.locator("#log pre").text_content() or "").splitlines()
+        assert len(lines) == 200
+        assert lines[-2:] == ["step 299 <script>alert(1)</script> red", "IndexError"]
+        at_end = "Math.abs(document.querySelector('.log-frame').scrollTop) < 1"
+        if scripts:
+            assert page.evaluate(at_end), "the newest line is in view"
+            check_looks(page)
+
+
+def test_the_log_of_a_running_run_grows_on_its_page(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    run_id = submitted(db).runs[0].id
+    begun(db, claimed(db, lease_seconds=600.0).lease)
+    db.close()
+    page = new_page(fresh_site)
+    page.goto(f"/runs/{run_id}")
+    expect(page.locator("#log")).to_contain_text("There are no lines yet")
+    store = Artifacts(fresh_site.settings.artifacts_url)
+    store.write(run_id, 1, "log.txt", b"attempt 1 on cpu\n")
+    expect(page.locator("#log pre")).to_have_text("attempt 1 on cpu")
+    store.write(run_id, 1, "log.txt", b"attempt 1 on cpu\nstep 5\n")
+    expect(page.locator("#log pre")).to_have_text("attempt 1 on cpu\nstep 5")
+
+
+FILM = film([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [0.0, 0.0]]], "Glimpses", "glimpse")
+LEFT = {
+    "figures/confusion_matrix.json": as_json(confusion_matrix([[9, 1], [0, 5]], ["0", "1"], "Test data")),
+    "figures/attention.json": as_json(attention([[0.9, 0.0], [0.1, 1.0]], ["<b>", "cat"], "Who?", "question", "text")),
+    "figures/painting.json": as_json(FILM),
+    "figures/broken.json": b"[",
+    "figures/glimpses.svg": PICTURE,
+    "sample.txt": b"once <script>alert(1)</script>",
+}
+
+
+def test_a_run_shows_what_its_model_does(fresh_site: Site, new_page: NewPage) -> None:
+    db = Database(fresh_site.settings.database_url)
+    run_id = submitted(db).runs[0].id
+    lease = claimed(db).lease
+    begun(db, lease)
+    finished(db, lease)
+    db.close()
+    for name, content in LEFT.items():
+        Artifacts(fresh_site.settings.artifacts_url).write(run_id, 1, name, content)
+    page = new_page(fresh_site)
+    page.goto(f"/runs/{run_id}")
+    matrix = page.get_by_role("table", name="Rows: is. Columns: taken for.")
+    assert matrix.locator("tbody tr").all_inner_texts() == ["0\t9\t1", "1\t0\t5"]
+    expect(page.get_by_role("img", name="Who?: text by question")).to_be_visible()
+    page.get_by_text("The largest values as a table").click()
+    largest = page.get_by_role("table", name="Largest values of some columns").locator("tbody tr")
+    assert largest.all_inner_texts() == ["1\t<b> 0.9, cat 0.1", "2\tcat 1"]
+    expect(page.get_by_text("This page cannot show a figure of this kind.")).to_have_count(1)
+    expect(page.get_by_role("img", name="Glimpses", exact=True)).to_be_visible()
+    expect(page.locator("pre.text")).to_have_text("once <script>alert(1)</script>")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("img", name="Glimpses: picture 2 of 2")).to_be_visible()
+    corner = "[...document.querySelector('canvas').getContext('2d').getImageData(0, 0, 1, 1).data]"
+    assert page.evaluate(corner) == [255, 255, 255, 255]
+    page.get_by_label("Picture of the film").fill("1")
+    expect(page.get_by_role("img", name="Glimpses: picture 1 of 2")).to_be_visible()
+    assert page.evaluate(corner) == [0, 0, 0, 255]
+    check_looks(page)
+    plain = new_page(fresh_site, scripts=False)
+    plain.goto(f"/runs/{run_id}")
+    expect(plain.get_by_role("button", name="Show")).to_be_hidden()
+    expect(plain.locator("table.matrix")).to_be_visible()
 
 
 @pytest.mark.parametrize("which", ["running", "failed"])
