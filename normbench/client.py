@@ -139,11 +139,16 @@ class Client:
         fingerprint: str | None = None,
         sweep: str | None = None,
         labels: Mapping[str, str] | None = None,
+        q: str | None = None,
         page_size: int = 50,
     ) -> Iterator[answers.ExperimentSummary]:
-        """Iterate over the experiments that match all filters, newest first. Pages are asked for as they are needed."""
+        """Iterate over the experiments that match all filters, newest first. Pages are asked for as they are needed.
+
+        Args:
+            q: text that stands in a label, the method, the task or the id.
+        """
         filters = drop_none(
-            task=task, profile=profile, method=method, state=state, fingerprint=fingerprint, sweep=sweep
+            task=task, profile=profile, method=method, state=state, fingerprint=fingerprint, sweep=sweep, q=q
         )
         filters |= {"limit": page_size, "label": label_filters(labels)}
         return Pages(self._pages(EXPERIMENTS, filters), "experiments")

@@ -89,6 +89,16 @@ Labels = Annotated[
     Query(max_length=MAX_LABELS, description="`key:value`; repeat it to ask for several.", examples=[["team:vision"]]),
 ]
 
+Text = Annotated[
+    str | None,
+    Query(
+        pattern=NO_NUL,
+        max_length=200,
+        description="Text that stands in a label, the method, the task or the id; capital letters do not matter.",
+        examples=["vision"],
+    ),
+]
+
 Series = Annotated[
     list[Annotated[str, Field(pattern=NO_NUL)]],
     Query(

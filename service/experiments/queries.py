@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast, get_args
 
-from sqlalchemy import ColumnElement, Row, Select, exists, func, select
-from sqlalchemy.orm import Session, selectinload
+from sqlalchemy import ColumnElement, Row, Select, exists, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, selectinload
 
 from normcore.events import Outcome
 from normcore.own_code import present_code
@@ -72,6 +72,7 @@ def experiments(
     fingerprint: str | None = None,
     labels: Sequence[str] = (),
     state: schemas.State | None = None,
+    text: str | None = None,
     before: str | None = None,
     limit: int,
     **columns: str | None,
@@ -81,22 +82,59 @@ def experiments(
     Args:
         fingerprint: beginning of the fingerprint.
         labels: labels that an experiment must all have, each as ``key:value``.
+        text: text that must stand in a label, the method, the task or the id.
         before: list only experiments with a smaller id; this gives the page that follows the experiment with this id.
         columns: exact values that columns of ``Experiment`` must have; None for any value.
     """
-    query = select(Experiment).order_by(Experiment.id.desc()).limit(limit)
-    query = query.filter_by(**{name: value for name, value in columns.items() if value is not None})
+    query = matching(fingerprint=fingerprint, labels=labels, state=state, text=text, **columns)
+    if before is not None:
+        query = query.where(Experiment.id < before)
+    return summaries(session, session.scalars(query.order_by(Experiment.id.desc()).limit(limit)).all())
+
+
+def matching(
+    *,
+    fingerprint: str | None = None,
+    labels: Sequence[str] = (),
+    state: schemas.State | None = None,
+    text: str | None = None,
+    **columns: str | None,
+) -> Select[Experiment]:
+    """Select the experiments that pass all filters, see ``experiments``, in no order."""
+    query = select(Experiment).filter_by(**{name: value for name, value in columns.items() if value is not None})
     if fingerprint is not None:
         query = query.where(Experiment.fingerprint.between(fingerprint, fingerprint + AFTER_HEX))
     for key, _, value in (label.partition(":") for label in labels):
         query = query.where(
             exists().where(Label.key == key, Label.value == value, Label.experiment_id == Experiment.id)
         )
-    if before is not None:
-        query = query.where(Experiment.id < before)
-    if state is not None:
-        query = _in_state(query, state)
-    found = session.scalars(query).all()
+    if text:
+        query = query.where(_has_text(text))
+    return query if state is None else _in_state(query, state)
+
+
+def _has_text(text: str) -> ColumnElement[bool]:
+    """Condition for experiments that have this text in a label, the method, the task or the id. Letters of both cases
+    are the same.
+    """
+    of_labels = select(Label.experiment_id).where(_contains(Label.key, text) | _contains(Label.value, text))
+    own = or_(*(_contains(column, text) for column in (Experiment.task, Experiment.method, Experiment.id)))
+    return own | Experiment.id.in_(of_labels)
+
+
+def _contains(column: InstrumentedAttribute[Any], text: str) -> ColumnElement[bool]:
+    return column.icontains(text, autoescape=True)
+
+
+def read_frequent_labels(session: Session, most: int) -> list[str]:
+    """The most frequent labels, each as ``key:value``."""
+    counted = select(Label.key, Label.value).group_by(Label.key, Label.value)
+    found = session.execute(counted.order_by(func.count().desc(), Label.key, Label.value).limit(most))
+    return [f"{key}:{value}" for key, value in found]
+
+
+def summaries(session: Session, found: Sequence[Experiment]) -> list[schemas.ExperimentSummary]:
+    """Summaries of experiments, in the same order."""
     runs: dict[str, list[tuple[str, bool]]] = {e.id: [] for e in found}
     n_diverged = Counter[str]()
     of_run = select(Run.experiment_id, Run.state, Run.started_at, Run.outcome)

@@ -87,6 +87,7 @@ def list_experiments(
     state: parameters.State = None,
     sweep: parameters.SweepId = None,
     label: parameters.Labels = [],  # noqa: B006
+    q: parameters.Text = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
@@ -103,6 +104,7 @@ def list_experiments(
             fingerprint=fingerprint,
             labels=label,
             state=state,
+            text=q,
             before=cursor,
             limit=limit + 1,
         )

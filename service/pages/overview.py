@@ -15,7 +15,7 @@ from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
 from service.http.dependencies import AppPartsDep
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.schemas import LeaderboardSummary
-from service.pages.experiments import ExperimentRow, rows
+from service.pages.experiments import ExperimentRow, find_tails, rows
 from service.pages.leaders import leaders, read_fastest
 from service.pages.method_ranks import busiest, profiles_of, rank_table
 from service.pages.rendering import page
@@ -50,9 +50,9 @@ def get_overview(
             "profiles": profiles_of(boards),
             "standings": standings,
             "facts": facts([board for board in boards if board.profile == shown]),
-            "running": [_progress(experiments.experiment(session, one.id)) for one in _in(session, "running")],
-            "latest": _latest(session),
-            "failed": _in(session, "failed"),
+            "running": _running(session),
+            "latest": _read_rows(session, "succeeded"),
+            "failed": _read_rows(session, "failed"),
         }
     return page(request, "overview.html", **values)
 
@@ -77,10 +77,17 @@ def _in(session: Session, state: State) -> list[ExperimentSummary]:
     return experiments.experiments(session, state=state, limit=SHOWN)
 
 
-def _latest(session: Session) -> list[ExperimentRow]:
-    """The newest results, with their values."""
-    shown = _in(session, "succeeded")
+def _read_rows(session: Session, state: State) -> list[ExperimentRow]:
+    """The newest experiments in a state, with their values."""
+    shown = _in(session, state)
     return rows(shown, experiments.results(session, [experiment.id for experiment in shown]), utc_now())
+
+
+def _running(session: Session) -> list[dict[str, Any]]:
+    """Progress of the newest experiments that run."""
+    shown = _in(session, "running")
+    found = [experiments.experiment(session, one.id) for one in shown]
+    return [{**_progress(one), "tail": tail} for one, tail in zip(found, find_tails(shown), strict=True)]
 
 
 def _progress(experiment: ExperimentOut) -> dict[str, Any]:

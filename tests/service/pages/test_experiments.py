@@ -1,5 +1,6 @@
 """The list of experiments."""
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -11,7 +12,7 @@ from service.db import Database
 from service.experiments import examples
 from service.pages.experiments import ON_A_PAGE, RunResult, rows
 from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_fits, check_looks
-from tests.service.sample_runs import claimed, finished, submitted
+from tests.service.sample_runs import claimed, failed, finished, submitted
 
 HTML = {"Accept": "text/html"}
 
@@ -115,10 +116,13 @@ def test_the_wrong_one_of_several_labels_is_shown(shared_client: TestClient) -> 
 def test_lists_show_departures_of_an_experiment_from_the_profile(client: TestClient, db: Database) -> None:
     submitted(db, "layer_norm", norm={"method": "layer_norm", "eps": 0.5}, training={"batch_size": 7})
     finished(db, claimed(db).lease, value=0.625)
-    assert '<small class="changed"><code>norm.eps 0.5, batch_size 7</code></small>' in client.get("/experiments").text
+    named = (
+        'aria-label="layer_norm (norm.eps 0.5, batch_size 7) on permuted_digits, smoke">layer_<wbr>norm <code>norm.eps'
+    )
+    assert named in client.get("/experiments").text
     assert ">layer_norm (norm.eps 0.5, batch_size 7) on permuted_digits</a>" in client.get("/").text
     submitted(db, "layer_norm")
-    assert client.get("/experiments").text.count('class="changed"') == 1
+    assert client.get("/experiments").text.count("<code>norm.eps") == 1
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -144,6 +148,55 @@ def test_a_long_list_comes_in_pages_that_keep_the_filter(client: TestClient, db:
     assert last.count('href="/experiments/exp_') == 1
     assert 'href="/experiments?task=permuted_digits" rel="first">Newest</a>' in last
     assert "Older" not in last
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_another_order_comes_in_pages_too(client: TestClient, db: Database) -> None:
+    ids = [submitted(db).id for _ in range(ON_A_PAGE + 1)]
+    first = client.get("/experiments?order=submitted").text
+    assert 'href="/experiments?order=submitted&amp;page=2" rel="next">Next page</a>' in first
+    last = client.get("/experiments?order=submitted&page=2").text
+    assert [id in last for id in (ids[0], ids[-1])] == [False, True]
+    assert 'href="/experiments?order=submitted" rel="first">First page</a>' in last
+    assert client.get("/experiments?order=colour", headers=HTML).status_code == 422
+    assert client.get("/experiments?order=submitted&page=21", headers=HTML).status_code == 422
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_experiments_of_one_name_are_told_apart_by_their_ids(client: TestClient, db: Database) -> None:
+    ids = [submitted(db, method).id for method in ("rms_norm", "rms_norm", "none")]
+    text = client.get("/experiments").text
+    assert [f"rms_norm on permuted_digits, smoke, {id[-6:]}" in text for id in ids] == [True, True, False]
+    assert 'aria-label="none on permuted_digits, smoke"' in text
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_state_says_what_happened(client: TestClient, db: Database) -> None:
+    for ends in (("diverged", "completed", "diverged"), ("failed", "completed"), ("failed",), ("diverged", "waits")):
+        submitted(db, seeds=[*range(len(ends))])
+        for end in ends:
+            lease = claimed(db).lease if end != "waits" else None
+            if lease and end == "failed":
+                failed(db, lease)
+            elif lease:
+                finished(db, lease, end, value=None if end == "diverged" else 0.5)
+    told = re.findall(r'<span class="happened">(.*?)</span>\s*</td>', client.get("/experiments").text, re.DOTALL)
+    chips = [re.findall(r'class="chip ?(\w*)">([^<]*)<', one) for one in told]
+    assert chips == [
+        [("info", "running"), ("warn", "1 of 2 diverged")],
+        [("bad", "failed")],
+        [("bad", "1 of 2 failed")],
+        [("warn", "2 of 3 diverged")],
+    ]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_the_field_for_a_label_suggests_the_known_labels(client: TestClient, db: Database) -> None:
+    for label in ("rare", "<b>", "<b>"):
+        submitted(db, labels={"team": label})
+    text = client.get("/experiments").text
+    suggested = '<option value="team:&lt;b&gt;"></option><option value="team:rare"></option></datalist>'
+    assert suggested in text
 
 
 def test_an_empty_list_says_what_to_do(empty_site: Site, new_page: NewPage) -> None:
