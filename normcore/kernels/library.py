@@ -20,6 +20,10 @@ def register_gradient(name: str, save: Callable[..., None], differentiate: Calla
     It does what ``torch.library.register_autograd`` does, whose own work takes 0.2 ms a call for an operator with as
     many arguments as ours.
 
+    The operator's last argument is ``keeps``: whether the pass keeps what backward needs. It is set here, because a
+    caller cannot know: a graph that was exported without gradients, or a function under ``torch.func.vmap``, may be
+    differentiated later.
+
     Args:
         save: called as ``save(ctx, arguments, results)`` after the forward pass.
         differentiate: called as ``differentiate(ctx, *grads)``; returns the gradients of the first arguments.
@@ -50,7 +54,7 @@ def register_gradient(name: str, save: Callable[..., None], differentiate: Calla
         if _have_tangents(tensors) or (differentiated and torch._C._are_functorch_transforms_active()):
             raise RuntimeError(WORDS)
         if differentiated:
-            return Gradient.apply(keys, *arguments)  # type: ignore[no-untyped-call]
+            return Gradient.apply(keys, *arguments[:-1], True)  # type: ignore[no-untyped-call]
         return run_below(keys, arguments)
 
     LIBRARY.impl(name, run, "Autograd", with_keyset=True)

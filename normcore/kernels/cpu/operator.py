@@ -18,7 +18,7 @@ from normcore.kernels.cell_layout import CellLayout
 from normcore.kernels.cpu.arrays import SITES, Sizes, lay_out, lay_out_once
 from normcore.kernels.cpu.load import load
 from normcore.kernels.cpu.recurrence import Recurrence, Site, address
-from normcore.kernels.gradient import forbid_second_gradient
+from normcore.kernels.gradient import check_kinds, forbid_second_gradient
 from normcore.kernels.library import LIBRARY, register_gradient
 
 INPUTS = ("x", "h0", "c0", "weight_ih", "weight_hh", "bias", "bias_hh")
@@ -110,7 +110,7 @@ Args:
     first: number of the first step.
     eps: the eps of each site's norm.
     choices: text that ``in_writing`` makes of ``Choices``.
-    keeps: whether ``kept`` is filled for backward.
+    keeps: whether ``kept`` is filled for backward. The operator's gradient sets it.
 
 Returns:
     y (T, B, H); h and c (B, H) after the last step, c empty for a cell without c; the moments that batch norms
@@ -266,6 +266,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 @forbid_second_gradient
 def _differentiate(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
+    check_kinds([_read(ctx.of[2]).kind])
     y, kept, *tensors = ctx.saved_tensors
     into_x = ctx.needs_input_grad[1]  # after the dispatcher's keys
     found = iter(recurrence_backward(*tensors, *ctx.of, y, kept, *grads[:3], into_x))

@@ -58,7 +58,7 @@ def _unroll(cell: Any, layout: CellLayout, x: Tensor, state: Any, t: int, mask: 
         t,
         [site.eps for site in layout.sites],
         in_writing(Choices.of(layout)),
-        keeps=torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors),
+        keeps=False,  # the operator's gradient sets it
     )
     moments = dict(_split_moments(layout, measured, len(x))) if measured.numel() else {}
     if of_input is not None:

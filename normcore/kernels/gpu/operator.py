@@ -16,7 +16,7 @@ from normcore.kernels.cell_layout import NormKind
 from normcore.kernels.gpu import sequence, steps, steps_by_graph
 from normcore.kernels.gpu.plan import Gradients, Plan, SitePlan, Tensors, Tiles
 from normcore.kernels.gpu.products import product
-from normcore.kernels.gradient import forbid_second_gradient
+from normcore.kernels.gradient import check_kinds, forbid_second_gradient
 from normcore.kernels.library import LIBRARY, register_gradient
 
 PARAMETERS = ("gain", "shift", "cell_gain", "cell_shift")
@@ -45,7 +45,7 @@ Args:
     population_sums (T, 2, G, H), population_cell (T, 2, 1, H): see ``SitePlan.population``.
     kinds, eps: kind and eps of the norms of the sums and of the cell.
     gates, together, joint, carries_normalized, factors: see ``Plan``.
-    keeps: whether everything is kept that backward needs.
+    keeps: whether everything is kept that backward needs. The operator's gradient sets it.
 
 Returns:
     h and c (B, H) after the last step, c empty for a cell without c; the states (T + 1, B, H) before the first step and
@@ -233,6 +233,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 def _differentiate(
     ctx: Any, grad_h: Tensor | None, grad_c: Tensor | None, grad_states: Tensor | None, *_: Any
 ) -> tuple[Any, ...]:
+    check_kinds(ctx.of[1])
     tensors, kept = ctx.saved_tensors[:N_TENSORS], ctx.saved_tensors[N_TENSORS:]
     grad_y = None if grad_states is None else grad_states[1:]
     found = iter(term_recurrence_backward(*tensors, *ctx.of, *kept, grad_h, grad_c, grad_y))

@@ -76,7 +76,7 @@ def _unroll_cell(cell: Any, layout: CellLayout, x: Tensor, state: State, t: int,
         joint=layout.kind in OVER_FEATURES and not layout.per_gate,
         carries_normalized=layout.carries_normalized,
         factors=_of_factors(cell.weight_hh),
-        keeps=torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors),
+        keeps=False,  # the operator's gradient sets it
     )
     end = (h,) if len(first) == 1 else (h, c)
     moments = {

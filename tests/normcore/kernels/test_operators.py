@@ -116,3 +116,18 @@ def test_a_frozen_network_inside_of_another_gradient_is_computed() -> None:
     assert torch.equal(torch.func.grad(lambda given: given * frozen().sum())(factor), expected)
     with forward_ad.dual_level():
         assert torch.equal(frozen().sum(), expected)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_pass_that_was_recorded_without_gradients_is_differentiated(door: str) -> None:
+    """Under vmap, tensors do not tell that gradients of them are needed."""
+    if "gpu" in door:
+        pytest.importorskip("triton", reason="needs triton: pip install '.[gpu]'")
+    unroll = importlib.import_module(door).unroll
+    built = cell_of("gru", "none", {}, inputs=3, hidden=5).requires_grad_(False)
+    built, x, start = in_float32(built, *drawn(built, steps=3, batch=4))
+    start = type(start)(*(part.detach() for part in start))
+    one, many = (x.detach().clone().requires_grad_() for _ in range(2))
+    unroll(built, one, start).y.square().sum().backward()
+    torch.func.vmap(lambda given: unroll(built, given, start).y)(many.unsqueeze(0)).square().sum().backward()
+    assert torch.equal(many.grad, one.grad)  # type: ignore[arg-type]

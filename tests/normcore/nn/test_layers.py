@@ -334,6 +334,27 @@ def test_layers_without_a_kernel_are_compiled_as_one_graph(cell: str, options: d
     torch.testing.assert_close(compiled(x)[0], module(x)[0], rtol=1e-12, atol=1e-13)
 
 
+def test_layer_that_was_exported_without_gradients_can_be_trained() -> None:
+    layer, x = GRU(3, 5, norm="layer_norm"), torch.randn(6, 4, 3)
+    with torch.no_grad():
+        exported = torch.export.export(layer, (x,)).module()
+    for module in (layer, exported):
+        module(x)[0].square().sum().backward()
+    grads = {name: parameter.grad for name, parameter in exported.named_parameters()}
+    for name, parameter in layer.named_parameters():
+        assert torch.equal(grads[name], parameter.grad), name  # type: ignore[arg-type]
+
+
+def test_gradient_through_running_statistics_is_refused_if_they_were_exported_without_gradients() -> None:
+    layer, x = LSTM(3, 5, norm="recurrent_batch_norm"), torch.randn(6, 4, 3)
+    layer(x)
+    with torch.no_grad():
+        exported = torch.export.export(layer.eval(), (x,)).module()
+    y, _ = exported(x)
+    with pytest.raises(RuntimeError, match="no gradients through running statistics"):
+        y.sum().backward()
+
+
 def test_layer_that_was_saved_chooses_the_kernel_of_the_machine_that_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
     module = layer("lstm", norm="layer_norm").float()
     saved = pickle.dumps(module)
