@@ -87,7 +87,8 @@ class LayerNormalized(nn.Module):
 def layer_normalized(
     a: Tensor, shape: tuple[int, ...], gain: Tensor | None, shift: Tensor | None, eps: float
 ) -> Tensor:
-    """Compute ``torch.nn.functional.layer_norm``, in float64 if squares leave the range of ``a``."""
+    """Compute ``torch.nn.functional.layer_norm`` in the type of ``a``, in float64 if squares leave its range."""
+    gain, shift = (None if p is None else p.to(a.dtype) for p in (gain, shift))
     y, _, inverse_root = torch.native_layer_norm(a, shape, gain, shift, eps)
     if needs_float64(inverse_root.detach() ** -2):
         gain, shift = (None if p is None else p.double() for p in (gain, shift))

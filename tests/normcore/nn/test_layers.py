@@ -111,6 +111,17 @@ def test_every_method_normalizes_as_in_a_network_of_ours(cell: str, method: str)
     assert all(p.grad is not None for p in ours.parameters())
 
 
+@pytest.mark.parametrize(("cell", "method"), FITTING)
+def test_layer_in_bfloat16_is_near_the_one_in_float32(cell: str, method: str) -> None:
+    wide, narrow = (layer(cell, norm=method, kernel="reference").to(d) for d in (torch.float32, torch.bfloat16))
+    x = inputs(T, B, F).bfloat16()
+    found, expected = narrow(x)[0], wide(x.float())[0]
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.float(), expected, rtol=0.1, atol=0.1)
+    found.sum().backward()
+    assert all(p.grad is not None and p.grad.dtype == torch.bfloat16 for p in narrow.parameters())
+
+
 def test_weight_norm_parametrizes_the_weights_of_the_layer() -> None:
     module = layer("lstm", norm="weight_norm")
     gains = module.parametrizations["weight_hh_l0"].original0  # type: ignore[index,union-attr]
