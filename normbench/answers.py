@@ -239,6 +239,13 @@ class Entry(TypedDict):
     experiments: NotRequired[list[str]]
 
 
+class Verdict(TypedDict):
+    """Verdict on a board or a sweep, in words: a claim, and the evidence for it (``detail``)."""
+
+    claim: str
+    detail: str
+
+
 class SweepProgress(TypedDict):
     """Progress of a sweep: ``done`` of ``total`` runs have ended. ``eta_seconds`` is None until their pace is known."""
 
@@ -248,7 +255,10 @@ class SweepProgress(TypedDict):
 
 
 class SweepCell(TypedDict):
-    """Cell of a sweep: one combination of values. ``entry`` is its entry on a board, None before a run succeeds."""
+    """Cell of a sweep: one combination of values. ``entry`` is its entry on a board, None before a run succeeds.
+
+    ``rank``, ``rank_ci`` and ``tie_group`` are its place among the cells of the sweep; None if it has no place.
+    """
 
     values: dict[str, Any]
     experiment_id: str
@@ -257,6 +267,9 @@ class SweepCell(TypedDict):
     seeds: list[int]
     reused_runs: int
     entry: Entry | None
+    rank: int | None
+    rank_ci: list[int] | None
+    tie_group: int | None
 
 
 class SweptTask(TypedDict):
@@ -302,7 +315,8 @@ class Sweep(SweepSummary):
 
     ``budget_curve`` has a list of [k, mean, low, high] for each method: the expected test value of the best of k of its
     cells, chosen by validation. ``budget_flips`` says where the curves of two methods cross. ``metric``, ``unit`` and
-    ``direction`` are None if the cells cannot be compared.
+    ``direction`` are None if the cells cannot be compared. ``verdict`` says which cells tie for first, and which one to
+    take.
     """
 
     metric: str | None
@@ -312,6 +326,7 @@ class Sweep(SweepSummary):
     best: SweepCell | None
     budget_curve: dict[str, list[list[float]]]
     budget_flips: list[BudgetFlip]
+    verdict: Verdict
 
 
 class SweepPlan(TypedDict):
@@ -396,13 +411,6 @@ class Artifact(TypedDict):
     name: str
     size: int
     url: str
-
-
-class Verdict(TypedDict):
-    """Verdict on a board, in words: a claim, and the evidence for it (``detail``)."""
-
-    claim: str
-    detail: str
 
 
 class SetAside(TypedDict):

@@ -1,14 +1,26 @@
-"""The cells of a sweep as their page shows them: a heat table of two fields, or a list, best first."""
+"""The cells of a sweep as their page shows them: their order, the filters, and one page of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from normcore.spec.metric import Metric
-from normcore.spec.names import cell_names, option, text
+from normcore.spec.names import cell_names
+from service import wording
+from service.leaderboards.seeds import are_too_few
+from service.pages import axes
+from service.pages.axes import Axis, Mark
+from service.pages.sweep_choices import SweepChoices
+from service.sweeps.levels import Field
 from service.sweeps.schemas import Sweep, SweepCell
+from service.sweeps.verdict import tied_for_first
 
 SHADES = 5  # colours of a heat table; the last colour is for the best cells
+ON_A_PAGE = 25
+
+Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -16,70 +28,71 @@ class ShownCell:
     """Cell of a sweep as its page shows it.
 
     Attributes:
-        value: mean test value; None if the cell has no value.
+        number: number of the cell in the sweep, from 0.
+        value: mean test value of the seeds that converged; None if the cell has no value.
+        worth: number that gives the cell its colour and its place: the value, or the score if some seeds diverged.
         valid: mean validation value; None if the cell has no value.
-        shade: from 0 for the worst values to ``SHADES - 1`` for the best; None without a value.
+        is_tied: whether the cell ties for first.
         diverged: whether every seed diverged.
     """
 
     cell: SweepCell
+    number: int
     name: str
     value: float | None
+    worth: float | None
     valid: float | None
-    shade: int | None
     is_best: bool
+    is_tied: bool
     diverged: bool
 
-
-@dataclass(frozen=True)
-class Heat:
-    """Heat table of a sweep over two fields: a row for each value of one field, a column for each of the other."""
-
-    row_name: str
-    column_name: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[ShownCell | None]]]
+    @property
+    def has_rank(self) -> bool:
+        """Tell if the cell has a rank and enough seeds to show it."""
+        return self.cell.rank is not None and self.cell.entry is not None and not are_too_few(self.cell.entry.n_seeds)
 
 
 @dataclass(frozen=True)
-class CellArrangement:
-    """Cells of a sweep, arranged for its page: as a heat table if the sweep has two fields, else as a list.
+class CellList:
+    """One page of a sweep's cells.
 
     Attributes:
-        heat: heat table; None if the sweep does not go over exactly two fields.
-        cells: all cells, best first.
-        ends: the worst and the best test value; None if there are no values to compare.
+        n_all: number of cells that the filters leave.
+        axis: axis of the cells' values; None without values.
     """
 
-    heat: Heat | None
     cells: Sequence[ShownCell]
-    ends: tuple[float, float] | None
+    n_all: int
+    page: int
+    n_pages: int
+    axis: Axis | None
+
+    def mark(self, shown: ShownCell) -> Mark | None:
+        """Mark of the cell's value on the axis."""
+        if self.axis is None or shown.value is None or shown.cell.entry is None or shown.cell.entry.value is None:
+            return None
+        return self.axis.mark(shown.value, shown.cell.entry.value.ci95)
 
 
-def arrange_cells(sweep: Sweep, metric: Metric | None) -> CellArrangement:
-    """Arrange all cells of a sweep for its page.
-
-    Args:
-        metric: metric by which cells are compared; None if their values cannot be compared.
-    """
-    values = [value for cell in sweep.cells if (value := _value(cell)) is not None] if metric else []
-    ends = (min(values), max(values)) if values else None
-    if ends is not None and metric is not None and metric.direction == "minimize":
-        ends = ends[1], ends[0]
+def show_cells(sweep: Sweep) -> list[ShownCell]:
+    """All cells of a sweep, in the order of the sweep."""
     best = sweep.best.fingerprint if sweep.best else None
-    shown = [
+    tied = {cell.fingerprint for cell in tied_for_first(sweep)}
+    named = zip(sweep.cells, cell_names([cell.values for cell in sweep.cells]), strict=True)
+    return [
         ShownCell(
             cell=cell,
+            number=number,
             name=name,
             value=_value(cell),
+            worth=_worth(cell),
             valid=cell.entry.valid_value if cell.entry else None,
-            shade=_shade(_value(cell), ends),
             is_best=cell.fingerprint == best,
+            is_tied=cell.fingerprint in tied,
             diverged=has_diverged(cell),
         )
-        for cell, name in zip(sweep.cells, cell_names([cell.values for cell in sweep.cells]), strict=True)
+        for number, (cell, name) in enumerate(named)
     ]
-    return CellArrangement(_heat(sweep, shown), _sort_cells(shown, metric), ends)
 
 
 def has_diverged(cell: SweepCell) -> bool:
@@ -91,40 +104,89 @@ def _value(cell: SweepCell) -> float | None:
     return cell.entry.value.mean if cell.entry and cell.entry.value else None
 
 
-def _shade(value: float | None, ends: tuple[float, float] | None) -> int | None:
-    """Shade of a value: its place among equal parts from the worst to the best value."""
-    if value is None or ends is None or not math.isfinite(value):
+def _worth(cell: SweepCell) -> float | None:
+    return cell.entry.score if cell.entry and cell.entry.n_diverged else _value(cell)
+
+
+def ends_of(numbers: Sequence[float], metric: Metric | None) -> Ends | None:
+    """The worst and the best of these numbers; None if they cannot be compared."""
+    finite = [number for number in numbers if math.isfinite(number)]
+    if not finite or metric is None:
+        return None
+    ends = min(finite), max(finite)
+    return ends if metric.direction == "maximize" else ends[::-1]
+
+
+def shade(number: float | None, ends: Ends | None) -> int | None:
+    """Shade of a number: its place among equal parts from the worst to the best number, from 0 to ``SHADES - 1``."""
+    if number is None or ends is None or not math.isfinite(number):
         return None
     worst, best = ends
-    share = (value - worst) / (best - worst) if best != worst else 1.0
+    share = (number - worst) / (best - worst) if best != worst else 1.0
     return min(int(share * SHADES), SHADES - 1)
 
 
-def _sort_cells(shown: Sequence[ShownCell], metric: Metric | None) -> list[ShownCell]:
-    """Sort cells by validation value, best first. Cells over the budget follow; cells without a value are last."""
-    if metric is None:
-        return list(shown)
-    sign = -1 if metric.direction == "maximize" else 1
-
-    def place(one: ShownCell) -> tuple[bool, bool, float]:
-        over_budget = one.cell.entry is not None and one.cell.entry.over_budget
-        return (one.valid is None, over_budget, sign * (one.valid or 0.0))
-
-    return sorted(shown, key=place)
+def list_cells(
+    shown: Sequence[ShownCell], fields: Sequence[Field], metric: Metric | None, choices: SweepChoices
+) -> CellList:
+    """One page of the cells that the filters leave, in the order that was asked for."""
+    found = sort_cells(filter_cells(shown, fields, choices), fields, metric, choices)
+    n_pages = max(1, math.ceil(len(found) / ON_A_PAGE))
+    page = min(choices.page, n_pages)
+    return CellList(found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE], len(found), page, n_pages, _axis(shown, metric))
 
 
-def _heat(sweep: Sweep, shown: Sequence[ShownCell]) -> Heat | None:
-    """Heat map of a grid over two fields. The field with fewer values goes across."""
-    if len(sweep.grid) != 2 or sweep.random:
+def filter_cells(shown: Sequence[ShownCell], fields: Sequence[Field], choices: SweepChoices) -> list[ShownCell]:
+    """Cells in the chosen state whose fields have the chosen levels. Several levels of one field are alternatives."""
+    wanted: dict[str, set[str]] = {}
+    for condition in choices.where:
+        path, _, level = condition.partition("=")
+        wanted.setdefault(path, set()).add(level)
+    of_paths = {field.path: field for field in fields}
+
+    def is_wanted(one: ShownCell) -> bool:
+        return all(
+            of_paths[path].levels[of_paths[path].of_cells[one.number]] in levels for path, levels in wanted.items()
+        )
+
+    return [one for one in shown if _is_in_state(one, choices.state) and is_wanted(one)]
+
+
+def _is_in_state(one: ShownCell, state: str | None) -> bool:
+    if state == "diverged":
+        return bool(one.cell.entry and one.cell.entry.n_diverged)
+    return state in (None, one.cell.state)
+
+
+def sort_cells(
+    shown: Sequence[ShownCell], fields: Sequence[Field], metric: Metric | None, choices: SweepChoices
+) -> list[ShownCell]:
+    """Sort cells by a column, the best or the first value first, or last. Cells without a value are always last, and
+    cells over the budget stand before them. Cells that do not compare keep the order of the sweep."""
+    sign = -1 if metric is not None and metric.direction == "maximize" else 1
+    keys: dict[str, Callable[[ShownCell], Any]] = {
+        "rank": lambda one: one.cell.rank if one.has_rank else None,
+        "validation": lambda one: None if one.valid is None or metric is None else sign * one.valid,
+        "test": lambda one: None if one.worth is None or metric is None else sign * one.worth,
+        "seeds": lambda one: -len(one.cell.seeds),
+        "state": lambda one: one.cell.state,
+        **{field.path: partial(_place, field) for field in fields},
+    }
+    key = keys[choices.sort]
+    known = sorted((one for one in shown if key(one) is not None), key=key, reverse=choices.order == "last")
+    if choices.sort in ("validation", "test"):
+        known.sort(key=lambda one: one.cell.entry is not None and one.cell.entry.over_budget)
+    return known + [one for one in shown if key(one) is None]
+
+
+def _place(field: Field, one: ShownCell) -> float:
+    return field.places[one.number]
+
+
+def _axis(shown: Sequence[ShownCell], metric: Metric | None) -> Axis | None:
+    values = [one.value for one in shown if one.value is not None]
+    if not values or metric is None:
         return None
-    columns, rows = sorted(sweep.grid, key=lambda path: len(sweep.grid[path]))
-    at = {(repr(one.cell.values[rows]), repr(one.cell.values[columns])): one for one in shown}
-    return Heat(
-        row_name=option(rows),
-        column_name=option(columns),
-        columns=[text(value) for value in sweep.grid[columns]],
-        rows=[
-            (text(row), [at.get((repr(row), repr(column))) for column in sweep.grid[columns]])
-            for row in sweep.grid[rows]
-        ],
-    )
+    estimates = [one.cell.entry.value for one in shown if one.cell.entry and one.cell.entry.value]
+    limits = [limit for estimate in estimates for limit in estimate.ci95 or ()]
+    return axes.linear(values, limits, partial(wording.level, metric=metric.name))

@@ -2,26 +2,31 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from normcore.spec.names import cell_names, option, write_shared_changes
+from normcore.spec.metric import Metric
+from normcore.spec.names import option, write_shared_changes
 from service import wording
 from service.experiments.lifecycle import WAITING
 from service.http.dependencies import AppPartsDep
 from service.http.pages import AnId
-from service.leaderboards.seeds import FEWEST, NEEDED, are_too_few
-from service.pages.cells import arrange_cells, has_diverged
+from service.leaderboards.seeds import FEWEST, are_too_few
+from service.pages.cells import has_diverged, list_cells, show_cells
 from service.pages.forms import own_fields
+from service.pages.heat import make_heat
 from service.pages.outcomes import count_diverged_seeds
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
 from service.pages.seeds import more_seeds, too_few
+from service.pages.sweep_choices import SweepChoicesDep
 from service.sweeps import api, queries
 from service.sweeps.examples import WRITTEN
 from service.sweeps.figures import metric_of, subject
+from service.sweeps.levels import Field, fields_of
 from service.sweeps.schemas import BudgetFlip, Sweep, SweepSummary
 
 router = PageRouter()
@@ -46,11 +51,14 @@ def get_sweeps(request: Request, parts: AppPartsDep, cursor: Annotated[AnId | No
 
 
 @router.get("/sweeps/{sweep_id}")
-def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: AppPartsDep) -> Response:
-    """Page of a sweep: the best setting, and the budget curve."""
+def get_sweep(
+    request: Request, sweep_id: Annotated[str, Path()], chosen: SweepChoicesDep, parts: AppPartsDep
+) -> Response:
+    """Page of a sweep: which cells tie for first, a heat table, the budget curve, and the cells."""
     with parts.db.snapshot() as session:
         sweep = queries.sweep(session, parts.answer_cache, sweep_id)
-    metric = metric_of(sweep)
+    metric, fields = metric_of(sweep), fields_of(sweep)
+    choices, shown = chosen.check(fields), show_cells(sweep)
     return page(
         request,
         "sweeps/sweep.html",
@@ -58,16 +66,39 @@ def get_sweep(request: Request, sweep_id: Annotated[str, Path()], parts: AppPart
         subject=subject(sweep),
         axes=axes(sweep),
         metric=metric,
-        claim=claim(sweep),
         diverged=count_diverged_seeds(sweep.cells),
         facts=facts(sweep),
-        shown=arrange_cells(sweep, metric),
+        fields=fields,
+        choices=choices,
+        to=partial(choices.address, sweep.id),
+        heat=make_heat(shown, fields, metric, choices),
+        cells=list_cells(shown, fields, metric, choices),
+        sorts=_sorts(fields, metric),
+        states=_states(sweep),
         flips=[describe_flip(flip, few=_has_few_seeds(sweep)) for flip in sweep.budget_flips],
         more=more_seeds(sweep.best.entry) if sweep.best and sweep.best.entry and too_few(sweep.best.entry) else "",
         budgets=_budgets(sweep),
         may_cancel=sweep.state in WAITING,
         may_retry=any(cell.state in ("failed", "cancelled") for cell in sweep.cells),
     )
+
+
+def _sorts(fields: Sequence[Field], metric: Metric | None) -> list[tuple[str, str]]:
+    """Columns by which the cells may be sorted, with their titles."""
+    of_values = [("validation", "Validation"), ("test", "Test"), ("rank", "Rank")] if metric else []
+    return [
+        *of_values,
+        ("seeds", "Seeds"),
+        ("state", "State"),
+        *((field.path, field.name.replace("_", " ")) for field in fields),
+    ]
+
+
+def _states(sweep: Sweep) -> list[tuple[str, str]]:
+    """Choices of the filter by state: the states of the sweep's cells."""
+    found = sorted({cell.state for cell in sweep.cells})
+    diverged = any(cell.entry and cell.entry.n_diverged for cell in sweep.cells)
+    return [("", "all states"), *map(wording.pair, [*found, *(["diverged"] if diverged else [])])]
 
 
 @router.post("/sweeps/{sweep_id}/cancel", dependencies=[Depends(own_fields)])
@@ -94,42 +125,6 @@ def axes(sweep: SweepSummary) -> str:
     if drawn:
         told.append(f"{wording.count(sweep.samples or 0, 'draw')} of {wording.listed(drawn)}")
     return wording.listed(told)
-
-
-def claim(sweep: Sweep) -> str:
-    """Sentence on the sweep's result."""
-    metric = metric_of(sweep)
-    if sweep.best is not None and sweep.best.entry is not None and metric is not None:
-        entry, best = sweep.best.entry, _name_of_best(sweep)
-        value = entry.value.mean if entry.value else None
-        so_far = "" if sweep.state == "succeeded" else " so far"
-        test = f"{wording.value(value, metric.name)} test {metric.name.replace('_', ' ')}"
-        few = too_few(entry)
-        if few and sweep.n_experiments > 1:
-            return (
-                f"Too few seeds to say which cell is best: {best} has the best validation value"
-                f"{so_far} and {test}, of {wording.count(few.seeds, 'seed')}. {NEEDED}."
-            )
-        return f"The best cell{so_far} is {best}: {test}."
-    if sweep.state in WAITING:
-        return "No cell has a result yet."
-    return _why_none(sweep)
-
-
-def _name_of_best(sweep: Sweep) -> str:
-    named = zip(sweep.cells, cell_names([cell.values for cell in sweep.cells]), strict=True)
-    return next(name for cell, name in named if sweep.best and cell.fingerprint == sweep.best.fingerprint)
-
-
-def _why_none(sweep: Sweep) -> str:
-    entries = [cell.entry for cell in sweep.cells if cell.entry is not None]
-    if not entries:
-        return "No cell has a result."
-    if all(entry.score is None for entry in entries):
-        return "All cells diverged, so no cell is the best."
-    if all(entry.score is None or entry.over_budget for entry in entries):
-        return "All cells diverged or are over the budget of their board, so no cell is the best."
-    return "The cells are on several boards, so their values cannot be compared."
 
 
 def facts(sweep: Sweep) -> Sequence[str]:

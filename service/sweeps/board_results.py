@@ -18,6 +18,7 @@ from service.leaderboards import tables
 from service.leaderboards.ranked_board import Rules, rank_entries
 from service.leaderboards.row import MeasuredEntry
 from service.leaderboards.schemas import Entry
+from service.statistics.order import RankEstimate
 from service.sweeps import findings
 from service.sweeps.schemas import BudgetFlip, BudgetPoint
 from service.sweeps.tables import SweepCell
@@ -28,6 +29,10 @@ class BoardResults:
     """Results of a sweep's cells. A cell without results is left out.
 
     Attributes:
+        standings: places of the cells among the ranked cells of the sweep, by fingerprint; empty if the cells are of
+            several boards.
+        scores: test values that a search would find, by fingerprint: the score of a cell, or the value of a model that
+            ignores its input if all seeds of the cell diverged; empty if the cells are of several boards.
         entries: entries of the cells on their boards, by fingerprint; entries of older code have no rank.
         best: fingerprint of the best cell within the board's budget; None if there is no such cell, and if the cells
             are of several boards.
@@ -36,6 +41,8 @@ class BoardResults:
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
+    standings: dict[str, RankEstimate] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
     best: str | None = None
     budget_curve: dict[str, list[BudgetPoint]] = field(default_factory=dict)
     budget_flips: list[BudgetFlip] = field(default_factory=list)
@@ -93,6 +100,7 @@ def _results(session: Session, sweep_id: str, boards: Sequence[_Board]) -> Board
 
 
 def _compare(found: BoardResults, cells: Sequence[MeasuredEntry], metric: Metric) -> None:
+    found.standings, found.scores = findings.standings(cells, metric), findings.scores(cells)
     curves = findings.budget_curves(findings.trials(cells), metric.direction)
     found.best = findings.best(cells, metric)
     found.budget_flips = findings.budget_flips(curves, metric)

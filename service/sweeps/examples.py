@@ -6,6 +6,7 @@ from normcore.spec import resolve
 from service.experiments.examples import CREATED, EXPERIMENT_ID, SWEEP_ID
 from service.leaderboards.examples import LAYER_NORM
 from service.sweeps import schemas
+from service.sweeps.verdict import verdict
 
 GRID: dict[str, list[Any]] = {"norm.method": ["layer_norm", "none"]}
 SPEC: dict[str, Any] = {"task": {"name": "permuted_digits", "profile": "small"}}
@@ -40,6 +41,9 @@ MEASURED = schemas.SweepCell(
     seeds=[0],
     reused_runs=0,
     entry=LAYER_NORM,
+    rank=1,
+    rank_ci=(1, 1),
+    tie_group=1,
 )
 RUNNING = schemas.SweepCell(
     values={"norm.method": "none"},
@@ -49,6 +53,9 @@ RUNNING = schemas.SweepCell(
     seeds=[0],
     reused_runs=0,
     entry=None,
+    rank=None,
+    rank_ci=None,
+    tie_group=None,
 )
 PROGRESS = schemas.SweepProgress(done=1, total=2, eta_seconds=6.5)
 SUMMARY = schemas.SweepSummary(**AS_POSTED, state="running", progress=PROGRESS)
@@ -63,7 +70,9 @@ SWEEP = schemas.Sweep(
     best=MEASURED,
     budget_curve={"layer_norm": [(1, 0.677, 0.677, 0.677)]},
     budget_flips=[],
+    verdict=schemas.NO_VERDICT,
 )
+SWEEP.verdict = verdict(SWEEP)
 PLAN = schemas.SweepPlan(
     n_experiments=2,
     n_runs=2,

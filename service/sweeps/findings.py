@@ -6,8 +6,10 @@ from itertools import combinations
 from normcore.spec.metric import Direction, Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.entry import no_skill_of
+from service.leaderboards.ranking import rank_by_value
 from service.leaderboards.row import MeasuredEntry
 from service.statistics.best_of import BestOf, Trial, best_of_each_number, flips
+from service.statistics.order import RankEstimate, key_of
 from service.statistics.spread import gain
 from service.sweeps.schemas import BudgetFlip
 
@@ -23,6 +25,20 @@ def best(rows: Sequence[MeasuredEntry], metric: Metric) -> str | None:
     values = ((row.fingerprint, row.pooled.valid_value) for row in rows)
     gains = {name: gain(value, metric.direction) for name, value in values if value is not None}
     return max(gains, key=gains.__getitem__, default=None)
+
+
+def standings(rows: Sequence[MeasuredEntry], metric: Metric) -> dict[str, RankEstimate]:
+    """Rank the cells of a sweep among each other by score, as a board ranks its entries. Holm's correction counts the
+    pairs of these cells only."""
+    keys = [key_of(row.pooled.score, metric.direction) for row in rows]
+    ranks = rank_by_value(keys, [row.results for row in rows], metric.direction)
+    return {row.fingerprint: rank for row, rank in zip(rows, ranks, strict=True) if rank.tie_group is not None}
+
+
+def scores(rows: Sequence[MeasuredEntry]) -> dict[str, float]:
+    """Test value of each cell as a search finds it, by fingerprint."""
+    of_cells = {row.fingerprint: _trial(row) for row in rows}
+    return {fingerprint: trial.test for fingerprint, trial in of_cells.items() if trial is not None}
 
 
 def trials(rows: Sequence[MeasuredEntry]) -> dict[str, list[Trial]]:

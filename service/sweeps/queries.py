@@ -1,6 +1,6 @@
 """Reads of sweeps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,11 @@ from service.experiments.lifecycle import ENDED
 from service.experiments.schemas import State, derived_state
 from service.experiments.tables import Experiment, Run
 from service.http.answer_cache import AnswerCache
-from service.leaderboards.schemas import Entry
 from service.sweeps import schemas
-from service.sweeps.board_results import board_results
+from service.sweeps.board_results import BoardResults, board_results
 from service.sweeps.findings import metric_of
 from service.sweeps.tables import Sweep, SweepCell
+from service.sweeps.verdict import verdict
 
 
 def sweep(session: Session, answer_cache: AnswerCache, sweep_id: str) -> schemas.Sweep:
@@ -32,10 +32,10 @@ def sweep(session: Session, answer_cache: AnswerCache, sweep_id: str) -> schemas
     cells = session.scalars(select(SweepCell).where(SweepCell.sweep_id == sweep_id).order_by(SweepCell.number)).all()
     states = _states_of_cells(session, sweep_id)
     come_to = board_results(session, answer_cache, sweep_id)
-    shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), come_to.entries) for cell in cells]
+    shown = [_cell(cell, states.get(cell.fingerprint, "succeeded"), come_to) for cell in cells]
     summary = _summaries(session, [found])[0]
     metric = metric_of([task.name for task in summary["tasks"]])
-    return schemas.Sweep(
+    answer = schemas.Sweep(
         **summary,
         metric=metric.name if metric else None,
         unit=metric.unit if metric else None,
@@ -44,7 +44,10 @@ def sweep(session: Session, answer_cache: AnswerCache, sweep_id: str) -> schemas
         best=next((cell for cell in shown if cell.fingerprint == come_to.best), None),
         budget_curve=come_to.budget_curve,
         budget_flips=come_to.budget_flips,
+        verdict=schemas.NO_VERDICT,
     )
+    answer.verdict = verdict(answer)
+    return answer
 
 
 def sweeps(session: Session, *, before: str | None, limit: int) -> list[schemas.SweepSummary]:
@@ -171,7 +174,8 @@ def _states_of_cells(session: Session, sweep_id: str) -> dict[str, State]:
     return {fingerprint: derived_state(states) for fingerprint, states in of_cells.items()}
 
 
-def _cell(cell: SweepCell, state: State, entries: Mapping[str, Entry]) -> schemas.SweepCell:
+def _cell(cell: SweepCell, state: State, come_to: BoardResults) -> schemas.SweepCell:
+    standing = come_to.standings.get(cell.fingerprint)
     return schemas.SweepCell(
         values=cell.values,
         experiment_id=cell.experiment_id,
@@ -179,5 +183,8 @@ def _cell(cell: SweepCell, state: State, entries: Mapping[str, Entry]) -> schema
         state=state,
         seeds=cell.seeds,
         reused_runs=len(cell.reused),
-        entry=entries.get(cell.fingerprint),
+        entry=come_to.entries.get(cell.fingerprint),
+        rank=standing.rank if standing else None,
+        rank_ci=standing.rank_ci if standing else None,
+        tie_group=standing.tie_group if standing else None,
     )

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from normcore.spec.metric import Direction
 from service.experiments.schemas import State
 from service.http.schemas import WrittenSpec
-from service.leaderboards.schemas import Entry
+from service.leaderboards.schemas import Entry, Verdict
 
 
 @dataclass(slots=True)
@@ -37,6 +37,8 @@ class SweepCell:
         seeds: seeds of the cell, with the seeds of reused runs.
         reused_runs: number of seeds with a reused run.
         entry: the cell's entry on its board, with all seeds that this service has measured; null until a run succeeds.
+        rank, rank_ci, tie_group: place among the cells of this sweep by test score, as on a board. They are null for
+            cells without a score, for cells over the board's budget, and if the cells are on several boards.
     """
 
     values: dict[str, Any]
@@ -46,6 +48,9 @@ class SweepCell:
     seeds: list[int]
     reused_runs: int
     entry: Entry | None
+    rank: int | None
+    rank_ci: tuple[int, int] | None
+    tie_group: int | None
 
 
 @dataclass(slots=True)
@@ -103,6 +108,7 @@ class SweepSummary:
 
 
 BudgetPoint = tuple[int, float, float, float]
+NO_VERDICT = Verdict("", "")  # of a sweep whose verdict is not written yet
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,6 +124,7 @@ class Sweep(SweepSummary):
             mean over all choices of k cells, and the 5% and 95% points. The points show the luck of the draw; they are
             not a confidence interval. Empty if the cells are of several boards.
         budget_flips: numbers of cells at which the curves of two methods cross.
+        verdict: which cells tie for first, and which one to take; or why there is no best cell.
     """
 
     metric: str | None
@@ -127,6 +134,7 @@ class Sweep(SweepSummary):
     best: SweepCell | None
     budget_curve: dict[str, list[BudgetPoint]]
     budget_flips: list[BudgetFlip]
+    verdict: Verdict
 
 
 @dataclass(slots=True)

@@ -97,6 +97,23 @@ def sweep_of_methods(db: Database) -> str:
     return sweep_id
 
 
+def sweep_of_three_fields(db: Database) -> str:
+    """A sweep of 36 cells that has ended, each with three seeds."""
+    spec = {**SMOKE, "norm": {"method": "recurrent_batch_norm"}, "seeds": [0, 1, 2]}
+    grid = {"training.batch_size": [8, 16, 24], GAIN: [0.1, 0.3, 0.9], LR: [1e-4, 1e-3, 1e-2, 1e-1]}
+    sweep_id = stored(db, {"spec": spec, "grid": grid})
+
+    def worth(spec: Mapping[str, Any], seed: int) -> float:
+        training = spec["training"]
+        of_batch = {8: 0.02, 16: 0.01, 24: 0.0}[training["batch_size"]]
+        of_gain = {0.1: 0.05, 0.3: 0.0, 0.9: -0.1}[spec["norm"]["gain_init"]]
+        of_rate = {1e-4: -0.1, 1e-3: 0.1, 1e-2: 0.0, 1e-1: -0.2}[training["optimizer"]["lr"]]
+        return 0.69 + of_batch + of_gain + of_rate + 0.001 * seed
+
+    run_all(db, worth)
+    return sweep_id
+
+
 def sweep_under_way(db: Database) -> str:
     """A sweep of one axis in which no run has begun."""
     return stored(db, {"spec": SMOKE, "grid": {"training.batch_size": [16, 32, 64]}})
@@ -106,6 +123,6 @@ if __name__ == "__main__":
     from service.settings import Settings, read_settings
 
     database = Database(read_settings(Settings).database_url)
-    for fill in (card, sweep_of_two_axes, sweep_of_methods, sweep_under_way):
+    for fill in (card, sweep_of_two_axes, sweep_of_methods, sweep_of_three_fields, sweep_under_way):
         print(fill.__name__, fill(database))
     database.close()
