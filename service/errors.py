@@ -15,6 +15,7 @@ All classes are below ``ServiceError``:
     ├── Misdirected       421   the request is for a host that the service does not serve
     ├── Invalid           422   the request is readable and wrong; ``errors`` says where
     ├── Defect            500   the service's own fault
+    ├── NotInstalled      501   the service lacks an optional package that this needs
     └── Unavailable       503   something the service needs is away
 """
 
@@ -106,6 +107,10 @@ class Invalid(ServiceError):
 
 class Defect(ServiceError):
     status, title = 500, "Internal error"
+
+
+class NotInstalled(ServiceError):
+    status, title = 501, "Not installed"
 
 
 class Unavailable(ServiceError):

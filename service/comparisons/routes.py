@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Request, Response
 
-from normcore.figures import Theme, as_json
+from normcore.figures import Theme
 from normcore.spec.methods import METHODS
 from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
@@ -16,6 +16,7 @@ from service.experiments.examples import FINGERPRINT
 from service.experiments.parameters import NO_NUL, Beginning
 from service.experiments.schemas import FigureOut
 from service.http.dependencies import DatabaseDep
+from service.http.figures import WantedFigureForm, also_printed, figure_answer
 from service.http.openapi import answers, refusals
 from service.http.routing import Router, check_found, check_known
 from service.http.tables import WantedPaperFormat, also_as_file, as_file, json_answer
@@ -77,7 +78,9 @@ def get_comparison(
     return as_file(comparison_table(found), format, address=request.url)
 
 
-@router.get("/figures/{name}", response_model=FigureOut, responses=answers(examples.FIGURE) | refusals(NotFound))
+@router.get(
+    "/figures/{name}", response_model=FigureOut, responses=also_printed(answers(examples.FIGURE)) | refusals(NotFound)
+)
 def get_figure(
     db: DatabaseDep,
     name: Annotated[
@@ -88,44 +91,51 @@ def get_figure(
             examples=["differences"],
         ),
     ],
+    form: WantedFigureForm,
     fingerprint: Fingerprints,
     baseline: Baseline = None,
     series: Series = None,
     x: X = "steps",
     theme: FigureTheme = "light",
 ) -> Response:
-    """A figure of a comparison as Plotly JSON, as the pages draw it."""
+    """A figure of a comparison as Plotly JSON, as the pages draw it, or as a file for a paper."""
     check_found("figure of a comparison", name, figures.OF_COMPARISONS)
     with db.snapshot() as session:
         comparison = queries.comparison(session, fingerprint, baseline, series)
-    figure = figures.of_comparison(comparison, name, x, theme)
-    return Response(as_json(figure), media_type="application/json")
+    figure = figures.of_comparison(comparison, name, x, form.theme(theme))
+    return figure_answer(figure, form, f"comparison-{comparison.task}-{comparison.profile}-{name}")
 
 
 @of_boards.get(
-    "/overall/figures/{name}", response_model=FigureOut, responses=answers(examples.FIGURE) | refusals(NotFound)
+    "/overall/figures/{name}",
+    response_model=FigureOut,
+    responses=also_printed(answers(examples.FIGURE)) | refusals(NotFound),
 )
 def get_figure_of_all_boards(
     db: DatabaseDep,
     name: Annotated[str, Path(pattern=NO_NUL, description="`profiles`.", examples=["profiles"])],
+    form: WantedFigureForm,
     profile: parameters.ProfileOfAll = DEFAULT_PROFILE,
     rank_by: parameters.ComparedBy = "steps_to_target",
     theme: FigureTheme = "light",
 ) -> Response:
-    """Performance profiles of all methods as Plotly JSON, as the pages draw them."""
+    """Performance profiles of all methods as Plotly JSON, as the pages draw them, or as a file for a paper."""
     check_found("figure of all boards", name, figures.OF_ALL_BOARDS)
     with db.snapshot() as session:
         found = overall.overall(session, profile, rank_by)
-    return Response(as_json(figures.of_all_boards(found, theme)), media_type="application/json")
+    return figure_answer(figures.of_all_boards(found, form.theme(theme)), form, f"overall-{profile}-{name}")
 
 
 @of_boards.get(
-    "/{task}/figures/{name}", response_model=FigureOut, responses=answers(examples.FIGURE) | refusals(NotFound)
+    "/{task}/figures/{name}",
+    response_model=FigureOut,
+    responses=also_printed(answers(examples.FIGURE)) | refusals(NotFound),
 )
 def get_figure_of_a_board(
     db: DatabaseDep,
     task: parameters.TaskName,
     name: Annotated[str, Path(pattern=NO_NUL, description="`curves` or `intervals`.", examples=["curves"])],
+    form: WantedFigureForm,
     profile: Annotated[ProfileName, Query(description="The task's size.", examples=["small"])] = DEFAULT_PROFILE,
     problem: parameters.Problem = None,
     rank_by: parameters.RankedBy = "metric",
@@ -141,11 +151,12 @@ def get_figure_of_a_board(
     x: X = "steps",
     theme: FigureTheme = "light",
 ) -> Response:
-    """A figure of a board as Plotly JSON, as the pages draw it; curves are those of the best eight entries."""
+    """A figure of a board as Plotly JSON, as the pages draw it, or as a file for a paper; curves are those of the best
+    eight entries."""
     check_found("leaderboard of", task, BENCHMARKS)
     check_found("figure of a board", name, figures.OF_BOARDS)
     check_known("baseline", baseline, METHODS)
     asked = leaderboards.BoardRequest(task, profile, problem, rank_by, baseline, best=entries == "best")
     with db.snapshot() as session:
-        figure = figures.of_board(session, leaderboards.leaderboard(session, asked), name, x, theme)
-    return Response(as_json(figure), media_type="application/json")
+        figure = figures.of_board(session, leaderboards.leaderboard(session, asked), name, x, form.theme(theme))
+    return figure_answer(figure, form, f"{task}-{profile}-{name}")

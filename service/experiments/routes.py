@@ -7,7 +7,7 @@ from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from normcore.figures import Theme, as_json
+from normcore.figures import Theme
 from normcore.spec import TASKS
 from normcore.spec.methods import METHODS
 from service.db import Database
@@ -30,6 +30,7 @@ from service.experiments.tables import Run
 from service.http.bodies import SpecBody
 from service.http.conditional import etag_matches
 from service.http.dependencies import AppPartsDep, DatabaseDep
+from service.http.figures import WantedFigureForm, also_printed, figure_answer
 from service.http.openapi import JSON, answers, refusals
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.permits import permit_of
@@ -190,21 +191,23 @@ def stream_experiment(
 @router.get(
     "/experiments/{experiment_id}/figures/{name}",
     response_model=schemas.FigureOut,
-    responses=answers(examples.SEEDS_FIGURE) | refusals(NotFound),
+    responses=also_printed(answers(examples.SEEDS_FIGURE)) | refusals(NotFound),
 )
 def get_experiment_figure(
     experiment_id: parameters.ExperimentId,
     name: parameters.FigureName,
     db: DatabaseDep,
+    form: WantedFigureForm,
     theme: parameters.FigureTheme = "light",
 ) -> Response:
-    """A figure of an experiment as Plotly JSON: `curves` shows its seeds on validation data, and their mean."""
+    """A figure of an experiment as Plotly JSON, or as a file for a paper: `curves` shows its seeds on validation data,
+    and their mean."""
     with db.snapshot() as session:
         experiment = queries.experiment(session, experiment_id)
         if name != figures.CURVES:
             raise NotFound(f"experiment {experiment_id} has no figure {name[:60]!r}; it has {figures.CURVES}")
-        figure = figures.of_seeds(session, experiment, theme)
-    return Response(as_json(figure), media_type="application/json")
+        figure = figures.of_seeds(session, experiment, form.theme(theme))
+    return figure_answer(figure, form, f"{experiment_id}-{name}")
 
 
 def _run(db: Database, run_id: str) -> schemas.RunOut:

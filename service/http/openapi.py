@@ -24,6 +24,7 @@ from service.errors import (
     NotAcceptable,
     NotAllowed,
     NotFound,
+    NotInstalled,
     ServiceError,
     TooLarge,
     Unauthorized,
@@ -67,6 +68,7 @@ WHEN: dict[type[ServiceError], str] = {
     Misdirected: "The request is for a host that the service does not serve (`NORMBENCH_ALLOWED_HOSTS`).",
     Invalid: "Fields or parameters are wrong; `errors` names each.",
     Defect: "The service's own fault; nothing is wrong with the request.",
+    NotInstalled: "The service lacks an optional package; `detail` says how to install it.",
     Unavailable: "The database, the broker or the artifact store is away; try again after `Retry-After`.",
 }
 WITH_HEADERS: dict[type[ServiceError], tuple[str, ...]] = {

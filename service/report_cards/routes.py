@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import Path, Request, Response
 
-from normcore.figures import as_json
 from normcore.spec.methods import METHODS
 from service.errors import NotFound
 from service.experiments import examples as experiments
 from service.experiments.parameters import FigureTheme
 from service.experiments.schemas import FigureOut
 from service.http.dependencies import DatabaseDep
+from service.http.figures import WantedFigureForm, also_printed, figure_answer
 from service.http.openapi import answers, refusals
 from service.http.routing import Router, check_found
 from service.http.tables import WantedPaperFormat, also_as_file, as_file, json_answer
@@ -45,7 +45,7 @@ def get_report_card(request: Request, name: Name, db: DatabaseDep, format: Wante
 @router.get(
     "/{name}/report-card/figures/{figure}",
     response_model=FigureOut,
-    responses=answers(experiments.FIGURE) | refusals(NotFound),
+    responses=also_printed(answers(experiments.FIGURE)) | refusals(NotFound),
 )
 def get_figure(
     name: Name,
@@ -57,11 +57,13 @@ def get_figure(
         ),
     ],
     db: DatabaseDep,
+    form: WantedFigureForm,
     theme: FigureTheme = "light",
 ) -> Response:
-    """A figure of a report card as Plotly JSON, as the pages draw it."""
+    """A figure of a report card as Plotly JSON, as the pages draw it, or as a file for a paper."""
     check_found("method", name, METHODS)
     with db.snapshot() as session:
         card = queries.report_card(session, name)
         check_found(f"figure of {name}", figure, figures.names(card))
-        return Response(as_json(figures.draw(session, card, figure, theme)), media_type="application/json")
+        drawn = figures.draw(session, card, figure, form.theme(theme))
+    return figure_answer(drawn, form, f"{name}-{figure}")

@@ -8,7 +8,6 @@ from fastapi import Path, Request, Response, status
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
-from normcore.figures import as_json
 from normcore.spec import digest
 from normcore.spec.messages import quote_value
 from service.errors import Conflict, NotFound, TooLarge
@@ -17,6 +16,7 @@ from service.experiments.parameters import DryRun, FigureTheme, IdempotencyKey
 from service.experiments.schemas import FigureOut
 from service.http.bodies import YAML_TYPES, SpecBody
 from service.http.dependencies import AppParts, AppPartsDep, DatabaseDep
+from service.http.figures import WantedFigureForm, also_printed, figure_answer
 from service.http.openapi import JSON, Document, Responses, answers, headers, inline_schema, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, next_page, page
 from service.http.readers import in_reader
@@ -160,18 +160,21 @@ def get_sweep(request: Request, sweep_id: SweepId, parts: AppPartsDep, format: W
     return as_file(sweep_table(sweep), format, address=request.url)
 
 
-@router.get("/{sweep_id}/figures/{name}", response_model=FigureOut, responses=answers(FIGURE) | refusals(NotFound))
+@router.get(
+    "/{sweep_id}/figures/{name}", response_model=FigureOut, responses=also_printed(answers(FIGURE)) | refusals(NotFound)
+)
 def get_figure(
     sweep_id: SweepId,
     name: Annotated[str, Path(description="`budget`.", examples=["budget"])],
     parts: AppPartsDep,
+    form: WantedFigureForm,
     theme: FigureTheme = "light",
 ) -> Response:
     """A figure of a sweep as Plotly JSON, as the pages draw it: the expected value of the best of k cells."""
     check_found("figure of a sweep", name, figures.NAMES)
     with parts.db.snapshot() as session:
         found = queries.sweep(session, parts.answer_cache, sweep_id)
-    return Response(as_json(figures.draw(found, theme)), media_type=JSON)
+    return figure_answer(figures.draw(found, form.theme(theme)), form, f"{sweep_id}-{name}")
 
 
 @router.post(

@@ -1,5 +1,6 @@
 """Figures of boards and comparisons over HTTP."""
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -143,3 +144,40 @@ def test_no_two_entries_of_a_comparison_share_a_name(client: TestClient, db: Dat
     got = figure(client, "/v1/comparisons/figures/curves", fingerprint=fingerprints)
     assert len(lines(got)) == len(parts)
     assert {"layer_norm", "layer_norm (norm.eps 1e-09)"} <= lines(got).keys()
+
+
+BOARD = "/v1/leaderboards/permuted_digits/figures"
+PRINTED = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_figures_come_as_files_in_the_width_of_a_column(client: TestClient, two: tuple[str, str]) -> None:
+    for format, media_type in PRINTED.items():
+        answer = client.get(f"{BOARD}/intervals", params={"profile": "smoke", "format": format})
+        assert answer.headers["content-type"] == media_type
+        named = f'attachment; filename="permuted_digits-smoke-intervals.{format}"'
+        assert answer.headers["content-disposition"] == named
+        dark = client.get(f"{BOARD}/intervals", params={"profile": "smoke", "format": format, "theme": "dark"})
+        assert dark.content == answer.content, "paper is light"
+    assert b'width="486pt"' in client.get(f"{BOARD}/curves?profile=smoke&format=svg&width=6.75in").content
+    for name in ("curves", "differences", "speedups", "survival"):
+        answer = client.get(f"/v1/comparisons/figures/{name}", params={"fingerprint": two, "format": "svg"})
+        assert answer.headers["content-disposition"].endswith(f'"comparison-permuted_digits-smoke-{name}.svg"')
+    answer = client.get("/v1/leaderboards/overall/figures/profiles?profile=smoke&format=svg&width=83mm")
+    assert re.search(rb'width="235\.27\d*pt"', answer.content)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_wrong_width_or_format_of_a_figure_is_refused(client: TestClient) -> None:
+    for query, word in (("format=svg&width=0in", "3.25in"), ("width=3in", "format="), ("format=gif", "svg")):
+        answer = client.get(f"{BOARD}/curves?profile=smoke&{query}")
+        assert is_problem(answer, 422)
+        [error] = answer.json()["errors"]
+        assert error["loc"] == ["format" if "gif" in query else "width"]
+        assert word in error["msg"]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_board_without_entries_has_figures_without_lines(client: TestClient) -> None:
+    for name in ("curves", "intervals"):
+        assert client.get(f"{BOARD}/{name}?profile=smoke&format=svg").status_code == 200
