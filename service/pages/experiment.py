@@ -26,15 +26,18 @@ from service.experiments.schemas import ExperimentOut, HistoryEntry, RunOut
 from service.experiments.seed_curves import SeedCurves, seed_curves
 from service.http.dependencies import AppParts, AppPartsDep, DatabaseDep
 from service.pages.facts import facts
+from service.pages.failures import Failure, advise_on_divergence, explain_error, group_errors
 from service.pages.forms import own_fields
 from service.pages.outcomes import count_diverged
 from service.pages.rendering import address, answer_from_cache, html
 from service.pages.routing import PageRouter
+from service.pages.seed_strip import seed_strip
 from service.statistics.values import Limits, Value, value
 from service.workload.backlog import Backlog, backlogs
 
 MAX_ROWS = 20  # of the table of curves
 MAX_WRITTEN = 200  # characters of an error in the answer
+MAX_ERRORS, MAX_NAMED = 5, 12  # errors that are shown, and seeds that are named for each
 
 router = PageRouter(prefix="/experiments/{experiment_id}")
 
@@ -47,6 +50,7 @@ class Answer:
     tone: str = ""
     facts: Sequence[str] = ()
     command: str | None = None
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +124,28 @@ def _page(
     spec = experiment.spec
     curves = seed_curves(session, experiment)
     benchmark = BENCHMARKS.get(spec["task"]["name"])
+    metric = benchmark.metric() if benchmark else None
+    ended = experiment.state in ENDED
+    values = final_values(experiment.runs) if ended else validation_values(experiment.runs, latest(curves))
     return html(
         request,
         "experiments/one.html",
         experiment=experiment,
         spec=spec,
-        metric=benchmark.metric().name if benchmark else None,
-        answer=answer(experiment, backlog),
+        metric=metric.name if metric else None,
+        values=values,
+        strip=seed_strip(
+            experiment.runs, values, metric.name if metric else None, metric.direction if metric else "maximize"
+        ),
+        answer=answer(experiment, backlog, cancelling=cancelling),
+        errors=explain_errors(experiment.runs),
+        most_named=MAX_NAMED,
         cancelling=cancelling,
         diverged=count_diverged(experiment.runs),
         may_retry=any(run.state in ("failed", "cancelled") for run in experiment.runs),
-        ended=experiment.state in ENDED,
+        ended=ended,
         position=position,
         board=board_address(experiment),
-        latest=latest(curves),
         table=curve_table(curves),
         drawn=MAX_SEEDS,
         measured=curves is None or any(seed.points for seed in curves.seeds),
@@ -144,24 +156,34 @@ def _page(
     )
 
 
-def answer(experiment: ExperimentOut, backlog: Backlog | None) -> Answer:
+def answer(experiment: ExperimentOut, backlog: Backlog | None, *, cancelling: bool = False) -> Answer:
     """Sentence on how the experiment is going."""
     runs = experiment.runs
     states = Counter(run.state for run in runs)
     ended = [run for run in runs if run.state in ENDED]
     if experiment.state == "queued":
         return _describe_wait(len(runs), backlog)
+    if cancelling:
+        running = wording.count(states["running"], "running seed")
+        return Answer(f"It is being cancelled: {running} will stop within seconds.", "warn")
     if experiment.state == "running":
         return Answer(f"{_describe_done(len(ended), len(runs))}{_describe_time_left(runs)}{_so_far(experiment)}.")
     if experiment.state == "failed":
-        first = next(run for run in runs if run.state == "failed")
-        said = (first.error or "").strip().partition("\n")[0]
-        text = f"{states['failed']} of {wording.count(len(runs), 'seed')} failed: {said[:MAX_WRITTEN]}"
-        return Answer(text, "bad", _facts_of(experiment))
+        return _describe_failure(experiment, states["failed"])
     if experiment.state == "cancelled":
         text = f"Cancelled: {states['succeeded']} of {wording.count(len(runs), 'seed')} had ended before."
         return Answer(text, "warn", _facts_of(experiment))
     return _describe_success(experiment)
+
+
+def _describe_failure(experiment: ExperimentOut, failed: int) -> Answer:
+    """Say how many seeds failed, and the most frequent reason."""
+    groups = group_errors(experiment.runs)
+    why, others = explain_error(groups[0][0] if groups else None), groups[1:]
+    more = f"; {wording.count(len(others), 'other reason')} below" if others else ""
+    seeds = wording.count(len(experiment.runs), "seed")
+    text = f"{failed} of {seeds} failed: {why.cause[:MAX_WRITTEN].rstrip('.')}{more}."
+    return Answer(text, "bad", _facts_of(experiment), advice=why.advice)
 
 
 def _describe_wait(seeds: int, backlog: Backlog | None) -> Answer:
@@ -210,7 +232,8 @@ def _describe_success(experiment: ExperimentOut) -> Answer:
     metric, found = pooled
     if found.mean is None:
         text = "The seed" if len(runs) == 1 else f"All {len(runs)} seeds"
-        return Answer(f"{text} diverged: there is no finite result.", "warn")
+        lost = f"{text} diverged: there is no finite result."
+        return Answer(lost, "warn", advice=advise_on_divergence(experiment.spec))
     named = metric.replace("_", " ")
     about = f", {wording.interval_in_words(found.ci95, metric)}" if found.ci95 else "; one seed has no interval"
     seeds = wording.count(found.n, "seed")
@@ -253,6 +276,24 @@ def board_address(experiment: ExperimentOut) -> str | None:
     return address(
         f"/boards/{name}", profile=profile, problem=None if experiment.problem == own else experiment.problem
     )
+
+
+def explain_errors(runs: Sequence[RunOut]) -> list[tuple[str, Failure, list[RunOut]]]:
+    """Errors of runs with their explanation and their runs; the error of most runs comes first."""
+    return [(error, explain_error(error), group) for error, group in group_errors(runs)[:MAX_ERRORS]]
+
+
+def final_values(runs: Sequence[RunOut]) -> dict[str, float]:
+    """Test value of each run that has a finite value, by the id of the run."""
+    found = {run.id: (run.result or {}).get("value") for run in runs}
+    return {run_id: value for run_id, value in found.items() if value is not None}
+
+
+def validation_values(runs: Sequence[RunOut], newest: Mapping[str, float]) -> dict[str, float]:
+    """Validation value of each run by its id: that of the selected model if the run has ended, else the newest."""
+    selected = {run.id: (run.result or {}).get("valid_value") for run in runs if run.state == "succeeded"}
+    unfinished = {run.id: newest.get(run.id) for run in runs if run.state != "succeeded"}
+    return {run_id: value for run_id, value in (selected | unfinished).items() if value is not None}
 
 
 def latest(curves: SeedCurves | None) -> Mapping[str, float]:

@@ -220,7 +220,7 @@ function connect() {
   disconnect();
   if (document.visibilityState === "hidden") return;
   if (isOver()) {
-    show("ended");
+    end();
     return;
   }
   const address = new URL(chip.dataset.events, location.origin);
@@ -252,13 +252,27 @@ function connect() {
 function broken() {
   disconnect();
   if (isOver()) {
-    show("ended");
-    refresh();
+    end();
     return;
   }
   failures += 1;
   show("reconnecting");
   timer = setTimeout(failures < FAILURES ? connect : poll, failures < FAILURES ? 1000 * failures : POLL);
+}
+
+/** The chip says that it is over when the rest of the page says so, too. */
+async function end() {
+  try {
+    if (!isShownAsOver()) await ask();
+    show("ended");
+  } catch {
+    show("reconnecting");
+    timer = setTimeout(poll, POLL);
+  }
+}
+
+function isShownAsOver() {
+  return [...readStates().values()].every((state) => ENDED.has(state));
 }
 
 /** Without a stream the page is asked for anew, by its ETag; once it answers, the stream is tried again. */

@@ -1,8 +1,10 @@
 """The page of an experiment: what it says, what its buttons do, and that it follows what happens."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 from starlette.testclient import TestClient
@@ -15,10 +17,20 @@ from service.experiments.downsampling import spread
 from service.experiments.lifecycle import Lease
 from service.experiments.schemas import ExperimentOut, HistoryEntry, ProgressOut, RunOut, derived_state
 from service.experiments.seed_curves import SeedCurve, SeedCurves
-from service.pages.experiment import answer, board_address, curve_table, history, list_departures
+from service.pages.experiment import (
+    answer,
+    board_address,
+    curve_table,
+    explain_errors,
+    final_values,
+    history,
+    list_departures,
+    validation_values,
+)
 from service.workload.backlog import Backlog
 from tests.service.pages.conftest import PHONE, NewPage, Site, check_accessible, check_looks
 from tests.service.pages.figures import drawn, expect_drawn
+from tests.service.pages.test_targets import check_targets
 from tests.service.sample_runs import (
     MAX_STEPS,
     begun,
@@ -67,7 +79,7 @@ DIVERGED = {"outcome": "diverged", "result": worth(None)}
         ([run(0, "running")], "0 of 1 seed done, ~2 min 5 s left.", ""),
         (
             [run(0, "failed", error="OSError: no <b>\nmore"), run(1, "succeeded")],
-            "1 of 2 seeds failed: OSError: no <b>",
+            "1 of 2 seeds failed: the training raised OSError: no <b>.",
             "bad",
         ),
         ([run(0, "cancelled"), run(1, "succeeded")], "Cancelled: 1 of 2 seeds had ended before.", "warn"),
@@ -99,6 +111,28 @@ DIVERGED = {"outcome": "diverged", "result": worth(None)}
 def test_the_answer_says_how_it_is_going(runs: Sequence[RunOut], text: str, tone: str) -> None:
     found = answer(experiment(*runs), None)
     assert (found.text, found.tone) == (text, tone)
+
+
+def test_an_experiment_that_is_being_cancelled_says_nothing_of_time_left() -> None:
+    found = answer(experiment(run(0, "running"), run(1, "cancelled")), None, cancelling=True)
+    assert (found.text, found.tone) == ("It is being cancelled: 1 running seed will stop within seconds.", "warn")
+
+
+def test_several_reasons_of_failures_are_counted_and_explained() -> None:
+    errors = ["ValueError: a", "out of memory: b", "out of memory: b"]
+    runs = [run(seed, "failed", error=error) for seed, error in enumerate(errors)]
+    found = answer(experiment(*runs), None)
+    assert found.text == "3 of 3 seeds failed: it ran out of memory: b; 1 other reason below."
+    assert [(error, [one.seed for one in group]) for error, _, group in explain_errors(runs)] == [
+        ("out of memory: b", [1, 2]),
+        ("ValueError: a", [0]),
+    ]
+
+
+def test_unfinished_seeds_have_their_newest_validation_value_and_finished_ones_that_of_their_model() -> None:
+    runs = [run(0, "running", id="run_a"), run(1, "succeeded", id="run_b"), run(2, "queued", id="run_c")]
+    assert validation_values(runs, {"run_a": 0.5, "run_b": 0.4}) == {"run_a": 0.5, "run_b": 0.713}
+    assert final_values(runs) == {"run_b": 0.677}
 
 
 @pytest.mark.parametrize(
@@ -175,6 +209,64 @@ def test_the_page_says_that_a_running_seed_is_being_cancelled(client: TestClient
     shown = client.get(f"/experiments/{stored.id}").text
     assert "cancelling" in shown
     assert "/cancel" not in shown
+    assert "left" not in shown
+    assert ">running</span>\n" not in shown.split("<main")[1].split("<table")[0]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_values_are_validation_values_until_the_experiment_has_ended(client: TestClient, db: Database) -> None:
+    stored = submitted(db, seeds=[0, 1])
+    for _ in stored.runs:
+        lease = claimed(db).lease
+        begun(db, lease)
+        recorded(db, lease, measured(5))
+    path = f"/experiments/{stored.id}"
+    assert "Validation accuracy</th>" in client.get(path).text
+    assert 'data-label="Validation" class="right">' in client.get(path).text
+    for run_id in (one.id for one in stored.runs):
+        finished(db, Lease(run_id, 1, 0.0))
+    shown = client.get(path).text
+    assert "Test accuracy</th>" in shown
+    assert "Validation accuracy</th>" not in shown
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_hundred_seeds_fold_into_a_strip_above_the_curves(month_site: Site, new_page: NewPage, scripts: bool) -> None:
+    page = new_page(month_site, scripts=scripts)
+    page.goto(f"/experiments/{month_site.found['many seeds']}")
+    expect(page.locator("#states")).to_have_text("3 of 100 diverged")
+    headings = page.get_by_role("heading", level=2).all_inner_texts()
+    assert headings.index("100 seeds") < headings.index("Curves")
+    marks = page.locator(".strip a")
+    texts = [mark.get_attribute("title") or "" for mark in marks.all()]
+    assert len(texts) == 100
+    assert all(text.endswith("diverged") for text in texts[-3:])
+    values = [float(text.partition(": ")[2].partition("%")[0]) for text in texts[:-3]]
+    assert values == sorted(values, reverse=True)
+    table = page.get_by_role("table", name="The experiment's seeds")
+    expect(table).to_be_hidden()
+    page.get_by_text("All 100 seeds as a table").click()
+    expect(table.locator("tbody tr")).to_have_count(100)
+    if scripts:
+        check_looks(page)
+        check_targets(page)
+    best = texts[0].partition(":")[0]
+    marks.first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(best.replace("seed", "Seed"))
+
+
+def test_a_page_with_a_hundred_seeds_has_at_most_40_kb(month_site: Site) -> None:
+    with httpx.Client(base_url=month_site.url, headers={"Accept-Encoding": "gzip"}) as client:
+        sizes = {}
+        for path in (f"/experiments/{month_site.found['many seeds']}",):
+            with client.stream("GET", path) as answered:
+                shown = b"".join(answered.iter_bytes()).decode()
+                sizes[path] = answered.num_bytes_downloaded
+        for name in set(re.findall(r'(?:href|src)="(/static/[^"]+\.(?:css|js))"', shown)):
+            with client.stream("GET", name) as answered:
+                answered.read()
+                sizes[name] = answered.num_bytes_downloaded
+    assert sum(sizes.values()) <= 40_000, sizes
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
