@@ -127,6 +127,11 @@ def read_norm(norm: str | Mapping[str, Any] | Method, cell: RecurrentModel) -> t
             raise ValueError(f"norm: {error}") from None
     kind: Any = METHODS[str(tag)]
     running = RUNNING if "population" in kind.model_fields else {}
+    if given.get("statistics") == "shared" and statistics.max_steps is not None:
+        raise ValueError(
+            'norm.max_steps: with statistics "shared", steps that no sequence has reached would count in the average;'
+            " remove max_steps"
+        )
     return _fitting(_validated(kind, {**kind.defaults(type(cell)), **running, **given}, "norm."), cell), statistics
 
 

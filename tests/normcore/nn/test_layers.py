@@ -307,6 +307,7 @@ def test_compiled_layer_is_one_graph_of_our_operator() -> None:
             r"norm\.init: .*use weights",
         ),
         ({"norm": {"method": "recurrent_batch_norm", "max_steps": 0}}, "max_steps"),
+        ({"norm": {"method": "recurrent_batch_norm", "max_steps": 9, "statistics": "shared"}}, "remove max_steps"),
         ({"norm": {"method": "layer_norm", "max_steps": 9}}, "norm: layer_norm keeps no statistics"),
         ({"forget_bais": 1.0}, "forget_bais"),
         ({"identity_gates": ["z"]}, "identity_gates"),
