@@ -81,8 +81,7 @@ class Layer(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        if kernel not in KERNELS:
-            raise ValueError(f"kernel: expected {', '.join(KERNELS)}, received {kernel!r}")
+        self.kernel = kernel
         if not isinstance(bias, bool):
             raise TypeError(
                 f"bias should be of type bool, got: {type(bias).__name__}; an RNN takes no nonlinearity here"
@@ -95,7 +94,6 @@ class Layer(nn.Module):
         sizes = {"hidden_size": hidden_size, "num_layers": num_layers, "bidirectional": bidirectional}
         self.options = read_cell(self.TAG, sizes, options)
         self.norm, self.statistics = read_norm(norm, self.options)
-        self.kernel = kernel
         self.suffixes = [f"_l{k}{way}" for k in range(num_layers) for way in ("", "_reverse")[: self.directions]]
         normalization = norms.build(self.norm)
         self._bias_place = normalization.bias
@@ -169,14 +167,27 @@ class Layer(nn.Module):
         self._choose_kernel()
         return self
 
-    def _choose_kernel(self) -> None:
+    @property
+    def kernel(self) -> str:
+        """Implementation of the loop over time: ``auto``, ``fused`` or ``reference``. It can be changed."""
+        return self._kernel
+
+    @kernel.setter
+    def kernel(self, kernel: str) -> None:
+        if kernel not in KERNELS:
+            raise ValueError(f"kernel: expected {', '.join(KERNELS)}, received {kernel!r}")
+        if "_unroll" in vars(self):
+            self._choose_kernel(kernel)
+        self._kernel = kernel
+
+    def _choose_kernel(self, kernel: str | None = None) -> None:
         """Choose the implementation of the loop over time for the weights' device and type."""
         from normcore import kernels  # here, as importing the library should take little longer than importing torch
 
         weight = next(self.parameters())
         self._kernel_is_for = weight.device, weight.dtype
-        kernel = "reference" if weight.is_meta else self.kernel
-        _, self._unroll = kernels.choose(kernel, self.options, self.norm, weight.device, weight.dtype)
+        wanted = "reference" if weight.is_meta else kernel or self.kernel
+        _, self._unroll = kernels.choose(wanted, self.options, self.norm, weight.device, weight.dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: part for name, part in self.__dict__.items() if name != "_unroll"}

@@ -376,6 +376,21 @@ def test_layer_that_was_saved_chooses_the_kernel_of_the_machine_that_loads_it(mo
     assert copy.deepcopy(module)._unroll is unroll
 
 
+def test_kernel_can_be_changed() -> None:
+    fused = LSTM(3, 5, norm="layer_norm")
+    fused.kernel = "reference"
+    assert fused._unroll is unroll
+    assert copy.deepcopy(fused).double().kernel == "reference"
+    fused.kernel = "fused"
+    assert fused._unroll is not unroll
+    with pytest.raises(ValueError, match=r"kernel: expected auto, fused, reference, received 'cuda'"):
+        fused.kernel = "cuda"
+    without = LSTM(3, 5, norm="dynamic_tanh")
+    with pytest.raises(ValueError, match="use auto or reference"):
+        without.kernel = "fused"
+    assert without.kernel == "auto"
+
+
 def test_weights_that_are_assigned_to_a_layer_on_meta_bring_its_kernel() -> None:
     weights = layer("lstm", norm="layer_norm").float()
     bare = LSTM(F, H, norm="layer_norm", device="meta")
