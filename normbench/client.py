@@ -618,6 +618,19 @@ class Client:
         """List all things of one kind: tasks, methods, data sets or live workers."""
         return ShownList(self._get(f"/v1/{kind}")["items"])
 
+    def content(self, address: str) -> bytes:
+        """Get what the service has at an address, such as a page, as bytes.
+
+        Args:
+            address: path on the service with its query, such as ``/boards/permuted_digits?profile=smoke``.
+        """
+
+        def once() -> bytes:
+            with self._service.stream(address) as answer:
+                return answer.read()
+
+        return self._service.patiently(once)
+
     def is_ready(self) -> bool:
         """Tell if the service answers and has everything that it needs. The service is asked once."""
         try:

@@ -24,4 +24,6 @@ How to add a page:
 9. Colours come only from ``static/tokens.css``; colours of methods come from ``normcore.figures.styles``.
 10. Write a test in ``tests/service/pages/``. ``new_page`` and ``site`` of its conftest give a page in a browser; they
     check its console and requests. ``check_accessible`` asks axe, and ``check_fits`` finds elements that are too wide.
+11. ``normbench publish`` makes static pages of these pages (``normbench/publishing/``). It takes out scripts, forms,
+    controls and commands. Give the attribute ``data-live`` to any other element that means nothing without the service.
 """

@@ -59,7 +59,7 @@ FOR_USERS = re.compile(r"docs/(start|use|operate)/(?!library)|docs/extend/own-co
 The page of the library is for users of torch, and has other names."""
 OF_OTHERS = {
     *("__init__", "__repr__", "localhost", "sqlite3"),
-    *("CHANGELOG", "log", "md", "py", "up"),  # files
+    *("CHANGELOG", "html", "index", "json", "log", "md", "published", "py", "up"),  # files
     *("grad_norm", "train", "normbench_build_info", "replay_of"),  # a series, a metric and a label
     *("mixed", "p", "time"),  # columns
 }

@@ -30,7 +30,7 @@ COMPOSED = {
     *("artifact_text", "compare_replay", "curves_frame", "download", "export", "figure", "leaderboard_frame", "looks"),
     *("looks_at_sweep", "measurements_frame", "replay", "submit_replay", "wait", "wait_for_sweep", "watch"),
 }
-OWN = {"close", "is_ready"}  # calls that return no answer of the API
+OWN = {"close", "content", "is_ready"}  # calls that return no answer of the API
 OF_ANY_KIND = {"catalogue"}  # returns rows whose fields depend on its argument
 CALLS = [name for name, _ in getmembers(Client, isfunction) if name[0] != "_" and name not in COMPOSED | OWN]
 

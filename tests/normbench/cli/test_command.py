@@ -43,6 +43,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "replay",
         "report-card",
         "cite",
+        "publish",
         "tasks",
         "methods",
         "open",
