@@ -1,5 +1,6 @@
 """Experiments and runs over HTTP."""
 
+import json
 from functools import partial
 
 from fastapi import Request, Response, status
@@ -244,16 +245,24 @@ def get_measurements(
 @router.get(
     "/runs/{run_id}/figures/{name}",
     response_model=schemas.FigureOut,
-    responses=answers(examples.FIGURE) | refusals(NotFound),
+    responses=also_printed(answers(examples.FIGURE)) | refusals(NotFound),
 )
 async def get_figure(
-    run_id: parameters.RunId, name: parameters.FigureName, parts: AppPartsDep, theme: parameters.FigureTheme = "light"
+    run_id: parameters.RunId,
+    name: parameters.FigureName,
+    parts: AppPartsDep,
+    form: WantedFigureForm,
+    theme: parameters.FigureTheme = "light",
 ) -> Response:
-    """A figure of a run as Plotly JSON: `curves` at any time; figures of its task, once the run has succeeded."""
+    """A figure of a run as Plotly JSON, or as a file for a paper: `curves` at any time; figures of its task, once the
+    run has succeeded."""
+    theme = form.theme(theme)
     run, drawn = await run_in_threadpool(_draw_figure, parts.db, run_id, name, theme)
     if drawn is None:
         drawn = await parts.store_threads.call(figures.read_stored_figure, parts.artifacts, run, name, theme)
-    return Response(drawn, media_type="application/json")
+    if form.format is None:
+        return Response(drawn, media_type="application/json")
+    return await run_in_threadpool(lambda: figure_answer(json.loads(drawn), form, f"{run_id}-{name}"))
 
 
 def _draw_figure(db: Database, run_id: str, name: str, theme: Theme) -> tuple[schemas.RunOut, bytes | None]:

@@ -7,13 +7,17 @@ figure always gives the same bytes.
 import logging
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from normcore.figures import Figure
-from service.errors import NotInstalled, Unavailable
+from normcore.spec import SpecError
+from service.errors import Invalid, NotInstalled, Unavailable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 PrintFormat = Literal["svg", "pdf", "png"]
 MISSING = "printing needs matplotlib; on the machine of the service: pip install 'normbench[paper]'"
@@ -75,8 +79,17 @@ def print_figure(figure: Figure, format: PrintFormat, width: float) -> bytes:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(cast(Any, SETTINGS))
         target = BytesIO()
-        draw(figure, width).savefig(target, format=format, dpi=DOTS, metadata=WITHOUT_DATE[format])
+        _draw(draw, figure, width).savefig(target, format=format, dpi=DOTS, metadata=WITHOUT_DATE[format])
         return target.getvalue()
+
+
+def _draw(draw: Callable[[Figure, float], "Drawing"], figure: Figure, width: float) -> "Drawing":
+    """Draw a figure. A figure of a user's task may have anything in it."""
+    try:
+        return draw(figure, width)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        message = f"this figure cannot be printed ({type(error).__name__}: {error}); leave out format"
+        raise Invalid([SpecError(("format",), message[:300], "not_printed")]) from error
 
 
 @contextmanager

@@ -158,6 +158,12 @@ def test_a_kind_of_trace_that_only_pages_draw_is_refused() -> None:
         print_figure(figure, "svg", 3.25)
 
 
+def test_a_figure_that_is_none_is_refused() -> None:
+    for data in ([{"x": [1, 2], "y": [1]}], [{"type": "heatmap", "z": "no"}], [{"y": [1]}], ["no"]):
+        with pytest.raises(Invalid, match="format: this figure cannot be printed"):
+            print_figure({"data": data, "layout": {"xaxis": {}, "yaxis": {}}}, "svg", 3.25)
+
+
 def test_without_matplotlib_the_refusal_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(NotInstalled, match=r"pip install 'normbench\[paper\]'"):
