@@ -3,6 +3,9 @@
 import copy
 import itertools
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -355,6 +358,23 @@ def test_layer_that_was_exported_without_gradients_can_be_trained() -> None:
     grads = {name: parameter.grad for name, parameter in exported.named_parameters()}
     for name, parameter in layer.named_parameters():
         assert torch.equal(grads[name], parameter.grad), name  # type: ignore[arg-type]
+
+
+def test_exported_layer_is_loaded_by_a_process_that_imports_the_kernels(tmp_path: Path) -> None:
+    layer, x = LSTM(3, 5, norm="layer_norm"), torch.randn(6, 4, 3)
+    exported, run = tmp_path / "layer.pt2", tmp_path / "pass.pt"
+    with torch.no_grad():
+        torch.export.save(torch.export.export(layer, (x,)), exported)
+        torch.save((x, layer(x)[0]), run)
+    code = """
+import sys
+import torch
+import normcore.kernels
+exported, run = sys.argv[1:]
+x, y = torch.load(run)
+assert torch.equal(torch.export.load(exported).module()(x)[0], y)
+"""
+    subprocess.run([sys.executable, "-c", code, exported, run], check=True)
 
 
 def test_gradient_through_running_statistics_is_refused_if_they_were_exported_without_gradients() -> None:
