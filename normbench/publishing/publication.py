@@ -25,6 +25,7 @@ ALWAYS = frozenset({"json", "csv"})
 """Formats that every service has."""
 MENU: Mapping[Section, str] = {"comparisons": "/compare", "reproductions": "/methods"}
 """Address of the menu that leads to a list of the index."""
+WIDTH = "5in"  # of a printed figure, which a narrow window makes smaller
 LONGEST_NAME = 100  # characters of the name of a file
 
 Progress = Callable[[int, int], None]
@@ -43,6 +44,7 @@ class Publication:
         self._client = client
         self._prints_figures = True
         self._names: dict[str, str] = {}
+        self._figures: dict[str, str] = {}
         self.files: dict[str, bytes] = {}
         self.pages: list[PublishedPage] = []
         self.left_out: dict[str, str] = {}
@@ -80,7 +82,7 @@ class Publication:
             for section in MENU
             if any(one.id == section for one in lists)
         }
-        files = Files({**links(self.pages), **menu}, self._static, self._figure)
+        files = Files({**links(self.pages), **menu}, self._static, self._figure, self._figures.get)
         self.files[STYLE] = STYLES.encode()
         for page, html, data in found:
             static = StaticPage(page, data, self.stamp, lists if page.file == "index" else ())
@@ -127,12 +129,13 @@ class Publication:
         name = posixpath.basename(urlsplit(address).path)[:LONGEST_NAME]
         digest = hashlib.sha256(address.encode()).hexdigest()[:12]
         try:
-            return self._stored(f"{address}{'&' if '?' in address else '?'}format=svg", f"figures/{name}-{digest}.svg")
+            printed = f"{address}{'&' if '?' in address else '?'}format=svg&width={WIDTH}"
+            self._figures[address] = self._stored(printed, f"figures/{name}-{digest}.svg")
         except (Unauthorized, Unavailable, Unreachable):
             raise
         except NormbenchError:
             self._prints_figures = False
-            return None
+        return self._figures.get(address)
 
     def _stored(self, address: str, file: str) -> str:
         if address not in self._names:

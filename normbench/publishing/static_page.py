@@ -40,11 +40,13 @@ class Files:
         links: files of published pages, by the keys of their addresses.
         static: function that stores a style sheet or an icon, and returns its file.
         figure: function that stores a figure as SVG, and returns its file; None if the service cannot print it.
+        stored_figure: function that returns the file of a figure that is stored already; None if it is not.
     """
 
     links: Mapping[Key, str]
     static: Callable[[str], str]
     figure: Callable[[str], str | None]
+    stored_figure: Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class StaticPage:
                 element.content.append(Element("link", link))
             elif element.tag == "main":
                 element.content += [self._card(one) for one in self.index]
-            elif element.tag == "p" and "links" in element.classes:
+            elif "links" in element.classes and "files" not in element.classes:
                 element.content += _further_formats(element, place)
             elif element.tag == "footer":
                 element.content.append(Element("div", {"class": "wide"}, [self.stamp]))
@@ -160,10 +162,17 @@ def _static(element: Element, place: _Place) -> list[Element | str]:
         element.tag = "div"
         for name in ("action", "method", "autocomplete"):
             element.attributes.pop(name, None)
+    _drop_data(element)
+    is_empty = not any(isinstance(part, Element) or part.strip() for part in element.content)
+    if "files" in element.classes and not any(inner.tag == "a" for inner in element.walk()):
+        return []
+    return [] if had_content and is_empty and element.tag in EMPTY_WITHOUT_CONTENT else [element]
+
+
+def _drop_data(element: Element) -> None:
+    """Remove attributes that only scripts read."""
     for name in [name for name in element.attributes if name.startswith("data-") and name not in KEPT_DATA]:
         del element.attributes[name]
-    is_empty = not any(isinstance(part, Element) or part.strip() for part in element.content)
-    return [] if had_content and is_empty and element.tag in EMPTY_WITHOUT_CONTENT else [element]
 
 
 def _figure(element: Element, place: _Place) -> list[Element | str]:
@@ -177,6 +186,7 @@ def _figure(element: Element, place: _Place) -> list[Element | str]:
 def _link(element: Element, place: _Place) -> list[Element | str]:
     """A link that works from a disk; the text of the link if there is nothing to lead to."""
     _rewrite(element, place)
+    _drop_data(element)
     target = _target(element, place)
     if target is not None:
         element.attributes["href"] = target
@@ -210,11 +220,20 @@ def _target(element: Element, place: _Place) -> str | None:
         return None
     if not parts.path and not parts.query:
         return href
-    if parts.path.startswith("/v1/"):
-        format = dict(parse_qsl(parts.query)).get("format", "json")
-        file = place.data.get(format) if parts.path == place.numbers else None
-    else:
-        file = place.files.links.get(key_of(href))
+    of_api = parts.path.startswith("/v1/")
+    file = _file_of_data(href, place) if of_api else place.files.links.get(key_of(href))
     if file is None:
         return None
     return relative(file, place.file) + (f"#{parts.fragment}" if parts.fragment else "")
+
+
+def _file_of_data(address: str, place: _Place) -> str | None:
+    """File of the numbers or of the figure at an address of the API; None if it is not in the folder."""
+    path, _, query = address.partition("?")
+    given = parse_qsl(query)
+    format = dict(given).get("format", "json")
+    if path == place.numbers:
+        return place.data.get(format)
+    if format != "svg":
+        return None
+    return place.files.stored_figure(address.removesuffix("format=svg").rstrip("?&"))

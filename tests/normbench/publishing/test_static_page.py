@@ -19,7 +19,9 @@ DATA = {"json": "boards/digits-smoke.json", "csv": "boards/digits-smoke.csv", "l
 
 def static(body: str, page: PublishedPage = BOARD, figure: str | None = None, index: tuple[IndexList, ...] = ()) -> str:
     """Content of the body of a static page."""
-    files = Files(links([INDEX, BOARD]), lambda address: "static/a.css", lambda address: figure)
+    files = Files(
+        links([INDEX, BOARD]), lambda address: "static/a.css", lambda address: figure, {"/v1/f": "figures/f.svg"}.get
+    )
     html = f"<!doctype html><html><head></head><body>{body}</body></html>"
     made = StaticPage(page, DATA, "Published today", index).render(html, files)
     return made.partition("<body>")[2].partition("</body>")[0]
@@ -86,6 +88,17 @@ def test_a_figure_is_a_picture_or_its_table_is_open() -> None:
     assert static(page) == "<div><details open>t</details></div>"
     picture = '<img class="printed" src="../figures/f.svg" alt="Curves">'
     assert static(page, figure="figures/f.svg") == f"<div>{picture}<details>t</details></div>"
+
+
+def test_links_to_files_of_figures_and_tables_lead_to_what_is_in_the_folder() -> None:
+    latex = '<a href="/v1/leaderboards/digits?profile=smoke&amp;format=latex" data-save="x" download>L</a>'
+    table = f'<p class="links files">Table: {latex}</p>'
+    assert static(table) == '<p class="links files">Table: <a href="digits-smoke.tex" download>L</a></p>'
+    svg = '<a href="/v1/f?format=svg" download>S</a>'
+    assert static(f'<p class="links files">Figure: {svg}<a href="/v1/f?format=pdf">P</a></p>') == (
+        '<p class="links files">Figure: <a href="../figures/f.svg" download>S</a></p>'
+    )
+    assert static('a<p class="links files">Figure: <a href="/v1/g?format=svg">S</a></p>') == "a"
 
 
 def test_each_page_has_the_date_the_version_and_its_numbers_in_all_formats() -> None:
