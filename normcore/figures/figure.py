@@ -60,7 +60,14 @@ def apply_theme(figure: Figure, theme: Theme) -> Figure:
     shapes = [
         {**shape, "line": {"color": colours["text"], **shape["line"]}} for shape in figure["layout"].get("shapes", [])
     ]
-    ground = {"paper_bgcolor": colours["ground"], "plot_bgcolor": colours["ground"], "font": {"color": colours["text"]}}
+    ground: dict[str, Any] = {
+        "paper_bgcolor": colours["ground"],
+        "plot_bgcolor": colours["ground"],
+        "font": {"color": colours["text"]},
+    }
+    label = {"bgcolor": colours["ground"], "bordercolor": colours["grid"], "font": {"color": colours["text"]}}
+    if "unified" in figure["layout"].get("hovermode", ""):
+        ground["hoverlabel"] = {**label, "namelength": -1}
     marks = {"shapes": shapes} if shapes else {}
     return {**figure, "layout": {**figure["layout"], **axes, **marks, **ground}}
 

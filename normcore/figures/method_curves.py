@@ -55,7 +55,8 @@ def method_curves(
     traces = [trace for line, style in zip(lines, styles, strict=True) for trace in _traces(line, style, theme)]
     seen = _range(lines, target)
     traces += _divergences(lines, styles, seen, theme)
-    axis = {"title": {"text": y}, "tickformat": ".0%" if percent else "", "zeroline": False, **_with_margin(seen)}
+    formats = {"tickformat": ".0%", "hoverformat": ".2%"} if percent else {"tickformat": "", "hoverformat": ".4~g"}
+    axis = {"title": {"text": y}, "zeroline": False, **formats, **_with_margin(seen)}
     marks = target_line(target, percent) if target is not None else {}
     return apply_theme(
         figure(
@@ -66,7 +67,8 @@ def method_curves(
             yaxis=axis,
             xaxis={"title": {"text": x}, "zeroline": False},
             **LEGEND_ABOVE,
-            hovermode="closest",
+            hovermode="x unified",  # one line reads all curves
+            hoverdistance=-1,  # wherever the pointer is
             **marks,
         ),
         theme,

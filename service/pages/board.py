@@ -8,9 +8,11 @@ from typing import Literal, get_args
 from normcore.spec.names import differences
 from service import wording
 from service.leaderboards.schemas import Entry, Leaderboard
+from service.leaderboards.seeds import BETTER
 from service.leaderboards.verdicts import Seeds
 from service.pages import axes
 from service.pages.axes import Axis, Mark
+from service.pages.rendering import address
 from service.pages.seeds import TooFew, too_few
 from service.statistics.spread import cut_number
 
@@ -131,6 +133,40 @@ def _dots(entry: Entry, seeds: Seeds) -> Iterator[float]:
     for run in seeds.get(entry.fingerprint or "", ()):
         if entry.source == "measured" and not entry.of_older_code and run.converged is not None:
             yield cut_number(run.converged)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Reason why a column has no value, and what to do; ``address`` is empty if there is nothing to do."""
+
+    reason: str
+    action: str = ""
+    address: str = ""
+
+
+def column_notes(board: Leaderboard) -> dict[str, Note]:
+    """Notes on the columns ``time`` and ``speed`` that have no value of any measured entry."""
+    measured = [entry for entry in board.entries if entry.source == "measured" and not entry.of_older_code]
+    if not measured or board.target is None:
+        return {}
+    notes, by_seconds = dict[str, Note](), board.rank_by == "seconds_to_target"
+    times = [entry.seconds_to_target if by_seconds else entry.steps_to_target for entry in measured]
+    if not any(time.reached for time in times if time):
+        notes["time"] = Note("no seed is there yet")
+    others = [entry.speedup for entry in measured if entry.method != board.baseline and entry.speedup]
+    ratios = [speedup.seconds if by_seconds else speedup.steps for speedup in others]
+    if any(ratio is not None for ratio in ratios):
+        return notes
+    of_baseline = [entry for entry in measured if entry.method == board.baseline]
+    if "time" in notes or (of_baseline and of_baseline == measured):
+        notes["speed"] = Note("nothing to compare")
+    elif by_seconds and all(entry.contended == entry.n_seeds for entry in of_baseline) and of_baseline:
+        notes["speed"] = Note(f"{board.baseline} ran on a busy machine")
+    else:
+        form = address("/submit", task=board.task, profile=board.profile, method=board.baseline, seeds=BETTER)
+        where = "of these settings" if of_baseline else "on this board"
+        notes["speed"] = Note(f"no baseline {board.baseline} {where}:", "submit one", form)
+    return notes
 
 
 def facts(board: Leaderboard, hidden: int) -> list[str]:

@@ -15,7 +15,7 @@ from normcore.spec.task import DEFAULT_PROFILE, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.comparisons import queries as comparisons
-from service.comparisons.figures import AXES, choose_drawn_entries, choose_points
+from service.comparisons.figures import AXES, MAX_LINES, choose_drawn_entries, choose_points
 from service.comparisons.schemas import Curve, EntryCurves
 from service.db import utc_now
 from service.http.dependencies import AppPartsDep
@@ -27,7 +27,7 @@ from service.leaderboards.queries import BoardRequest
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardSummary, Overall
 from service.leaderboards.verdicts import MAX_NAMED, nobody_wins, overall_verdict, tied_for_first, ties
-from service.pages.board import Published, facts, table
+from service.pages.board import Published, column_notes, facts, table
 from service.pages.method_ranks import PROFILES, busiest, rank_table
 from service.pages.rendering import address, answer_from_cache, html, page
 from service.pages.routing import PageRouter
@@ -102,11 +102,19 @@ def _values(
         "table": table(board, shown, seeds, published),
         "pages": _Pages(len(found.entries), number),
         "curves": curves_as_table(curved, by),
+        "undrawn": count_undrawn(board, curved),
+        "notes": column_notes(board),
         "axis_title": AXES[by],
         "data_address": data_address(asked, as_of),
         "figure_address": figure_address(asked, by),
         "methods": sorted({entry.method for entry in board.entries if entry.method} | {"none", asked.baseline}),
     }
+
+
+def count_undrawn(board: Leaderboard, curved: Sequence[EntryCurves]) -> int:
+    """Count the measured entries within the budget whose curves are not drawn, because there are too many."""
+    measured = sum(entry.source == "measured" and not entry.over_budget for entry in board.entries)
+    return measured - len(curved) if len(curved) >= MAX_LINES else 0
 
 
 def _folded(board: Leaderboard) -> list[Entry]:

@@ -13,6 +13,7 @@ async function contentOf(figure, plot) {
   for (const [name, axis] of Object.entries(plot.layout)) {
     if (/^[xy]axis/.test(name) && layout[name]) layout[name] = { ...layout[name], type: axis.type, range: axis.range, autorange: axis.autorange };
   }
+  if (layout.annotations) layout.annotations = plot.layout.annotations; // their places depend on the scales
   const height = Math.max(layout.height ?? 0, LEAST_HEIGHT);
   const untitled = { title: { text: "" }, margin: { ...layout.margin, t: 16 } }; // a paper has a caption
   return { data, layout: { ...layout, ...untitled, width: WIDTH, height, font: { ...layout.font, family: "sans-serif", size: 13 } } };

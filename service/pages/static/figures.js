@@ -1,11 +1,14 @@
 // Plotly draws the figures. It is loaded when the first figure comes near the window.
 
 import { keysOf } from "./keys.js";
+import { View } from "./view.js";
 
 const NARROW = 480; // pixels; above a narrower figure the names stand in a list
 const LEAST_HEIGHT = 260; // pixels of a plot below this list
-const QUIET = { displayModeBar: false, responsive: true, displaylogo: false };
+const QUIET = { displayModeBar: false, responsive: true, displaylogo: false, doubleClick: false };
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const hasFinger = matchMedia("(pointer: coarse)").matches; // a finger scrolls the page, and buttons zoom
+const views = new WeakMap();
 let plotly;
 
 function loadPlotly() {
@@ -64,13 +67,18 @@ async function draw(figure) {
       figure.append(plot);
     }
     const height = putKeys(figure, plot, content);
-    const { margin, yaxis, yaxis2 } = content.layout;
+    const { margin, yaxis, yaxis2, hoverlabel } = content.layout;
     const own = { title: { text: "" }, margin: { ...margin, t: 8 } }; // the page has a heading
     const untitled = yaxis2 ? {} : { yaxis: { ...yaxis, title: { text: "" } } }; // several panels need their titles
     const narrow = width < NARROW
-      ? { margin: { ...margin, t: 8, l: yaxis2 ? 60 : 44, r: 8 }, ...untitled, showlegend: false }
+      ? { margin: { ...margin, t: 8, l: yaxis2 ? 60 : 44, r: 8 }, ...untitled, showlegend: false, hoverlabel: { ...hoverlabel, namelength: 20 } }
       : {};
-    await Plotly.react(plot, content.data, { ...content.layout, ...own, ...narrow, font, width: undefined, height }, QUIET);
+    if (!views.has(figure)) views.set(figure, new View(figure));
+    const view = views.get(figure);
+    const dragmode = hasFinger ? false : "zoom";
+    const layout = { ...content.layout, ...own, ...narrow, font, dragmode, width: undefined, height };
+    await Plotly.react(plot, content.data, view.layout(layout, content.data), QUIET);
+    view.follow(Plotly, plot);
     showWhetherEmpty(figure, content.data.every(({ x }) => !x?.length));
     figure.dataset.drawn = "";
     figure.dispatchEvent(new Event("drawn"));

@@ -36,3 +36,23 @@ def test_another_problem_has_a_board_of_its_own(client: TestClient, db: Database
     text = client.get("/boards/permuted_digits", params={"profile": "smoke", "problem": problem["id"]}).text
     assert re.findall(r'name="fingerprint" value="(\w+)"', text) == [other[:12]]
     assert problem["title"] in text
+
+
+def heads(client: TestClient, **query: str) -> str:
+    """Heads of the board's columns as a person reads them."""
+    text = client.get("/boards/permuted_digits", params={"profile": "smoke", **query}).text
+    return " ".join(re.sub(r"<[^>]+>", " ", text.partition("<thead")[2].partition("</thead>")[0]).split())
+
+
+def test_a_column_without_values_says_why(client: TestClient, db: Database) -> None:
+    result(db, "layer_norm", [0.5, 0.6, 0.55], [None] * 3)
+    assert "no seed is there yet Speed-up nothing to compare" in heads(client)
+    result(db, "layer_norm", [0.6, 0.6, 0.6], [20] * 3, model={"hidden_size": 40})
+    assert heads(client, entries="all").endswith("seeds there Speed-up no baseline none on this board: submit one")
+    text = client.get("/boards/permuted_digits?profile=smoke&entries=all").text
+    assert 'href="/submit?task=permuted_digits&amp;profile=smoke&amp;method=none&amp;seeds=5">submit one</a>' in text
+    result(db, "none", [0.4, 0.4, 0.4], [30] * 3, model={"hidden_size": 48})
+    assert heads(client, entries="all").endswith("Speed-up no baseline none of these settings: submit one")
+    result(db, "none", [0.4, 0.4, 0.4], [30] * 3, model={"hidden_size": 40})
+    assert heads(client, entries="all").endswith("seeds there Speed-up against none")
+    assert heads(client, rank_by="seconds_to_target", entries="all").endswith("Speed-up against none")
