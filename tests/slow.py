@@ -19,6 +19,7 @@ FOLDERS = (
     "normcore/kernels/cpu/",
     "normcore/kernels/gpu/",
     "service/pages/",
+    "service/paper/",
 )
 MODULES = (
     "benchmarks/reproductions/test_page.py",

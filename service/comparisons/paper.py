@@ -15,9 +15,8 @@ from service.leaderboards.paper import (
 from service.paper.table import PaperCell, PaperColumn, PaperTable, RowGroup, cells, without_empty_columns
 
 TESTED = (
-    "Differences: the entry minus the baseline, seed by seed if five seeds are shared, else over all seeds, with 95%"
-    " confidence intervals; p-values with Holm's correction for all pairs. Bold: the entries that are better than the"
-    " baseline."
+    "Differences from the baseline by seeds, with their 95% confidence intervals and p-values (Holm). Bold: better than"
+    " the baseline."
 )
 
 
@@ -30,7 +29,7 @@ def comparison_on_paper(comparison: Comparison) -> list[PaperTable]:
     caption = f"Comparison with {baseline} on {where}.{means} {TESTED}"
     if comparison.target is not None:
         level = wording.level(comparison.target, metric.name)
-        caption += f" Speed-ups to {level}: the baseline's time divided by the entry's, geometric means."
+        caption += f" Steps, Seconds: speed-ups to {level}."
     unit = "points" if is_share(metric.name) else metric.unit
     table = PaperTable(
         f"comparison-{comparison.task}-{comparison.profile}",
@@ -42,8 +41,8 @@ def comparison_on_paper(comparison: Comparison) -> list[PaperTable]:
             PaperColumn(f"Difference ({unit})" if unit else "Difference"),
             PaperColumn("95% interval"),
             PaperColumn("p"),
-            PaperColumn("Speed-up in steps"),
-            PaperColumn("in seconds"),
+            PaperColumn("Steps"),
+            PaperColumn("Seconds"),
         ],
         [RowGroup([_row(entry, comparison, metric) for entry in comparison.entries])],
         f"No entries on {where}.",

@@ -13,9 +13,8 @@ from service.paper.table import PaperCell, PaperColumn, PaperTable, RowGroup, ce
 from service.statistics.values import Interval
 
 OWN = "the profile's own"  # title of the problem that a profile names
-TIES = "Entries with the same rank tie: their seeds show no difference at 5% (Holm)."
-RANKS = "In brackets: the ranks that an entry may truly have (95%, all rows together)."
-BOLD = "Bold: the best entry, and entries that tie with it."
+TIES = "Entries with the same rank tie at 5% (Holm); in brackets: the ranks that an entry may have (95%)."
+BOLD = "Bold: the best, and what ties with it."
 
 
 # -- words of all tables ---------------------------------------------------------------------------
@@ -46,7 +45,7 @@ def describe_means(counts: Collection[int], *, interval: bool = True) -> str:
     """Sentence on the values of a table, with a space before it; empty if there are no values."""
     if not counts:
         return ""
-    between = " with its 95% confidence interval (Student's t)" if interval else ""
+    between = " with its 95% confidence interval" if interval else ""
     return f" Mean over {describe_seeds(counts)}{between}."
 
 
@@ -79,7 +78,7 @@ def board_on_paper(board: Leaderboard) -> list[PaperTable]:
     """Table of a board: a row for each entry, tie groups apart, the best entries in bold."""
     where = describe_board(board.task, board.profile, board.problem)
     counts = [entry.n_seeds for entry in board.entries if entry.source == "measured"]
-    notes = [TIES, RANKS, BOLD] if _find_best(board) else ["Too few seeds to rank."] if counts else []
+    notes = [TIES, BOLD] if _find_best(board) else ["Too few seeds to rank."] if counts else []
     if counts and board.target is not None:
         notes.append(_describe_times(board))
     caption = f"Results on {where}.{describe_means(counts)} {' '.join(notes)}".rstrip()
@@ -102,10 +101,8 @@ def board_on_paper(board: Leaderboard) -> list[PaperTable]:
 
 
 def _describe_times(board: Leaderboard) -> str:
-    return (
-        f"{_unit_of_time(board.rank_by)} to {wording.level(board.target, board.metric)} validation"
-        f" {board.metric.replace('_', ' ')}: median; speed-ups over {board.baseline}: geometric means."
-    )
+    target = wording.level(board.target, board.metric)
+    return f"{_unit_of_time(board.rank_by)} to {target} on validation data: medians; speed-ups over {board.baseline}."
 
 
 def _unit_of_time(rank_by: RankBy) -> str:

@@ -9,6 +9,7 @@ from anyascii import anyascii
 from service.paper.table import PaperCell, PaperTable, RowGroup
 
 LONG = 40  # rows; a table with more breaks over pages
+WIDE = 46  # characters of a line; a wider table spans both columns of a page
 ALIGNS = {"left": "l", "right": "r"}
 SPECIAL = {
     **{character: f"\\{character}" for character in "{}$&#_%"},
@@ -95,6 +96,12 @@ def _is_long(table: PaperTable) -> bool:
     return sum(len(group.rows) for group in table.groups) > LONG
 
 
+def _is_wide(table: PaperTable) -> bool:
+    rows = [row for group in table.groups for row in group.rows]
+    widths = [max(len(column.head), *(len(row[k].text) for row in rows), 0) for k, column in enumerate(table.columns)]
+    return sum(widths) + 2 * len(widths) > WIDE
+
+
 def _table(table: PaperTable) -> Iterator[str]:
     caption = f"\\caption{{{escape_latex(table.caption)}}}"
     label = f"\\label{{tab:{re.sub(r'[^A-Za-z0-9]+', '-', table.label).strip('-')}}}"
@@ -107,8 +114,10 @@ def _table(table: PaperTable) -> Iterator[str]:
         yield from (r"\toprule", head, r"\midrule", r"\endhead")
         yield from (r"\bottomrule", r"\endfoot", *_body(table), r"\end{longtable}")
         return
-    yield from (r"\begin{table}[tb]", r"\centering", caption, label, f"\\begin{{tabular}}{{{columns}}}")
-    yield from (r"\toprule", head, r"\midrule", *_body(table), r"\bottomrule", r"\end{tabular}", r"\end{table}")
+    kind = "table*" if _is_wide(table) else "table"
+    yield from (f"\\begin{{{kind}}}[tb]", r"\centering\small\setlength{\tabcolsep}{4pt}", caption, label)
+    yield from (r"\par\smallskip", f"\\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule")
+    yield from (*_body(table), r"\bottomrule", r"\end{tabular}", f"\\end{{{kind}}}")
 
 
 def _body(table: PaperTable) -> Iterator[str]:

@@ -18,7 +18,7 @@ def test_a_comparison_has_differences_and_what_is_better_in_bold(client: TestCli
     text = on_paper(client, "/v1/comparisons", **asked)
     head, first, second = rows_of(text)
     assert head[:4] == ["Entry", "Test accuracy (%)", "n", "Difference (points)"]
-    assert head[4:] == ["95% interval", "p", "Speed-up in steps", "in seconds"]
+    assert head[4:] == ["95% interval", "p", "Steps", "Seconds"]
     assert first == ["none", "72.00", "5", "–", "–", "–", "–", "–"]
     assert second == [
         "layer_norm (lr 0.004)",
@@ -41,6 +41,6 @@ def test_a_worse_entry_is_not_in_bold(client: TestClient, db: Database) -> None:
     norm = trained(db, "layer_norm", [0.70, 0.71, 0.72, 0.71, None], [None] * 5)
     text = on_paper(client, "/v1/comparisons", fingerprint=[none, norm])
     head, _, worse = rows_of(text)
-    assert "Speed-up in steps" not in head
+    assert "Steps" not in head
     assert worse[:3] == ["layer_norm", "71.00", "5 (1 diverged)"]
     assert "**" not in text

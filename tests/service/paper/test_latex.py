@@ -41,7 +41,7 @@ def test_any_text_becomes_latex_that_needs_no_package(text: str, written: str) -
 
 
 def test_every_character_becomes_ascii_with_balanced_groups() -> None:
-    for code in range(0x30000):
+    for code in (*range(0x3000), *range(0x3000, 0x30000, 97)):
         written = escape_latex(chr(code))
         assert written.isascii(), f"U+{code:04X}"
         bare = re.sub(r"\\[{}]", "", written)
@@ -58,9 +58,10 @@ def test_a_table_has_rules_of_booktabs_its_best_in_bold_and_space_between_groups
         == r"""% http://here/v1/x?y=1&format=latex
 % In the preamble: \usepackage{booktabs}
 \begin{table}[tb]
-\centering
+\centering\small\setlength{\tabcolsep}{4pt}
 \caption{Results.}
 \label{tab:permuted-digits-small}
+\par\smallskip
 \begin{tabular}{@{}lr@{}}
 \toprule
 Method & Test accuracy (\%) \\
@@ -83,6 +84,13 @@ def test_a_group_has_its_title_in_a_row_of_its_own() -> None:
 def test_a_table_without_rows_says_so() -> None:
     written = write_latex([table(RowGroup([]))], "")
     assert "\\midrule\n\\multicolumn{2}{@{}l@{}}{No entries yet.} \\\\\n\\bottomrule" in written
+
+
+def test_a_wide_table_spans_both_columns_of_a_page() -> None:
+    narrow, wide = (write_latex([table(RowGroup([cells("m" * n, "1")]))], "") for n in (25, 26))
+    assert "\\begin{table}[tb]" in narrow
+    assert "\\begin{table*}[tb]" in wide
+    assert wide.endswith("\\end{table*}\n")
 
 
 def test_a_long_table_breaks_over_pages() -> None:
