@@ -1,11 +1,5 @@
-"""Reference pages of methods, cells, tasks and metrics, written from their classes of options.
+"""Reference pages of methods, cells, tasks and metrics, written from their classes of options."""
 
-An equation is LaTeX between ``$$`` at the end of the docstring of the class's module. Digests of own code leave out
-docstrings, so a changed equation sets no run aside.
-"""
-
-import re
-import sys
 from collections.abc import Iterator
 
 from guide.reference.markdown import HTML, code, joined, options, prose, table
@@ -14,17 +8,9 @@ from normcore.spec import TASKS
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.metric import OF_EVERY_TASK, Metric
-from normcore.spec.part import Part
 from normcore.spec.tasks import BENCHMARKS
 from service.catalogue import descriptions
-
-EQUATION = re.compile(r"\$\$.*", re.DOTALL)
-
-
-def equation(kind: type[Part]) -> str:
-    """Equation of a class with the meaning of its letters, from the docstring of the class's module; may be empty."""
-    found = EQUATION.search(sys.modules[kind.__module__].__doc__ or "")
-    return found[0].strip() if found else ""
+from service.catalogue.equations import latex_of
 
 
 def methods() -> str:
@@ -45,7 +31,7 @@ def _method(name: str) -> str:
     return joined(
         f"## {name}",
         f"**{shown.title}.** {prose(shown.description)}",
-        equation(kind),
+        latex_of(kind),
         f"Source: {shown.citation.translate(HTML)}",
         f"It can stand at: {', '.join(map(code, shown.takes)) or 'no place'}. Cells: {_listed(shown.cells)}."
         f" Other models: {_listed(shown.models)}.",
@@ -59,7 +45,7 @@ def cells() -> str:
         joined(
             f"## {name}",
             prose(kind.__doc__),
-            equation(kind),
+            latex_of(kind),
             f"A method can stand at: {', '.join(map(code, sorted(kind.places)))};"
             f" unless a spec says otherwise it stands at {', '.join(map(code, kind.usual))}.",
             options(kind.model_json_schema(), without=("cell",)),

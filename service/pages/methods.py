@@ -14,22 +14,26 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
 from service import wording
 from service.catalogue import descriptions
+from service.catalogue.equations import equation_of
 from service.experiments.downsampling import spread
 from service.http.dependencies import AppPartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.seeds import NEEDED, describe_seed_count
+from service.pages.method_costs import cell_costs, unmeasured_cells
 from service.pages.method_ranks import busiest, profiles_of, rank_table
 from service.pages.options import options_of
 from service.pages.rendering import answer_from_cache, html, page
 from service.pages.routing import PageRouter
-from service.report_cards import figures, queries
+from service.report_cards import costs, figures, queries
 from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard
 
 router = PageRouter()
 
 COLUMNS = 6  # of the table that shows the curves of gradients as numbers
 FLOW = "gradient_norm"
+MOST_TIED = 2  # names of tied entries
+CHOOSE = "Choose it"  # begins the paragraph of a docstring that says when to choose the method
 
 
 @router.get("/methods")
@@ -63,12 +67,20 @@ def get_method(request: Request, name: Annotated[str, Path()], parts: AppPartsDe
 
 def _collect_values(session: Session, name: str) -> dict[str, Any]:
     """Values of a method's page."""
-    card = queries.report_card(session, name)
+    places = queries.find_places(session, name)
+    card = queries.report_card(session, name, places)
+    boards = costs.board_costs(session, places)
+    method = descriptions.method(name)
     return {
-        "method": descriptions.method(name),
+        "method": method,
+        "text": split_description(method.description),
+        "equation": equation_of(METHODS[name]),
         "card": card,
         "claim": claim(card),
-        "facts": facts(card),
+        "costs": (known := cell_costs(card.cells, boards)),
+        "unmeasured": unmeasured_cells(card.cells, known),
+        "list_tied": list_tied,
+        "board_costs": {(one.task, one.profile, one.problem): one for one in boards},
         "standings": sorted(card.standings, key=lambda one: (one.task, one.profile)),
         "describe_seed_count": describe_seed_count,
         "cells": {cell: _in_cell(found) for cell, found in card.cells.items()},
@@ -100,8 +112,16 @@ def claim(card: ReportCard) -> str:
         return f"It ranks first on {surely} of {boards}."
     if len(first) > 1:
         return f"It has rank 1 on {len(first)} of {boards}, and is surely first on {surely or 'none'} of these."
-    tied = f", tied with {wording.listed(best.tied_with)}" if best.tied_with else ""
+    tied = f", tied with {list_tied(best.tied_with)}" if best.tied_with else ""
     return f"Its best rank is {best.shared_rank} of {best.of}{tied} ({where})."
+
+
+def list_tied(names: Sequence[str]) -> str:
+    """Names of tied entries in few words: at most ``MOST_TIED`` names, and how many others."""
+    others = len(names) - MOST_TIED
+    if others <= 1:
+        return wording.listed(names)
+    return f"{', '.join(names[:MOST_TIED])} and {others} others"
 
 
 def _explain_missing_rank(card: ReportCard) -> str:
@@ -112,17 +132,25 @@ def _explain_missing_rank(card: ReportCard) -> str:
     return f"All of its runs diverged, {on_all}." if diverged else "It has no rank on any board."
 
 
-def facts(card: ReportCard) -> list[str]:
-    """Facts on the method: the cost of a training step, and how many analyses are not measured yet."""
-    costs = [f"{_describe_cost(found)} in {cell}" for cell, found in card.cells.items() if found.step_cost]
-    told = [f"a training step takes {wording.listed(costs)}, compared with none"] if costs else []
-    open_ones = len(card.missing)
-    return [*told, *([f"{wording.count(open_ones, 'analysis', 'analyses')} not measured yet"] if open_ones else [])]
+class Description(NamedTuple):
+    """Docstring of a method in parts.
+
+    Attributes:
+        what: what the method does; the first paragraph.
+        when: when to choose it; the paragraph that begins with ``Choose it``, or empty.
+        more: all other paragraphs.
+    """
+
+    what: str
+    when: str
+    more: Sequence[str]
 
 
-def _describe_cost(found: CellOut) -> str:
-    measured = _in_cell(found)
-    return f"{measured.cost} ({measured.cost_limits})" if measured.cost_limits else f"{measured.cost} (no interval)"
+def split_description(text: str) -> Description:
+    """Split the docstring of a method."""
+    what, *others = text.split("\n\n")
+    when = [paragraph for paragraph in others if paragraph.startswith(CHOOSE)]
+    return Description(what, " ".join(when), [paragraph for paragraph in others if not paragraph.startswith(CHOOSE)])
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Collect a report card from finished analyses and from the leaderboards. Nothing is measured here."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -25,9 +25,21 @@ from service.report_cards.schemas import CellOut, MeasuredOut, ReportCard, Stand
 IN_EACH_CELL = ("gradient_flow", "step_cost", "smallest_batch")
 
 
-def report_card(session: Session, name: str) -> ReportCard:
-    """Report card of a known method: for each analysis in its default form, the newest run that succeeded."""
+class PlaceOnBoard(NamedTuple):
+    """A board, and the entry of a method on it."""
+
+    board: Leaderboard
+    entry: Entry
+
+
+def report_card(session: Session, name: str, places: Sequence[PlaceOnBoard] | None = None) -> ReportCard:
+    """Report card of a known method: for each analysis in its default form, the newest run that succeeded.
+
+    Args:
+        places: the method's entries on the boards, if they were read before.
+    """
     method, search = METHODS[name], _Search(session)
+    placed = find_places(session, name) if places is None else places
     norm = {"method": name}
     return ReportCard(
         method=name,
@@ -44,7 +56,7 @@ def report_card(session: Session, name: str) -> ReportCard:
             for cell in CELLS
             if method.fits(CELLS[cell])
         },
-        standings=_standings(session, name),
+        standings=[_describe_standing(*place) for place in placed],
         not_applicable=search.not_applicable,
         missing=search.missing,
         pending=search.pending,
@@ -107,18 +119,18 @@ def _describe_run(run: Run) -> MeasuredOut:
     )
 
 
-def _standings(session: Session, method: str) -> list[StandingOut]:
-    """Standing of a method's best entry on each board, chosen by validation. If all of the method's entries are over
-    budget, the first of these entries counts.
+def find_places(session: Session, method: str) -> list[PlaceOnBoard]:
+    """Find a method's best entry on each board, chosen by validation. If all of the method's entries are over budget,
+    the first of these entries counts.
     """
-    standings = []
+    places = []
     for found in leaderboards.leaderboards(session):
         asked = BoardRequest(found.task, cast(ProfileName, found.profile), found.problem.id)
         board = leaderboards.leaderboard(session, asked._replace(best=True))
         own = _find_entry(board, method) or _find_entry(leaderboards.leaderboard(session, asked), method)
         if own is not None:
-            standings.append(_describe_standing(board, own))
-    return standings
+            places.append(PlaceOnBoard(board, own))
+    return places
 
 
 def _find_entry(board: Leaderboard, method: str) -> Entry | None:

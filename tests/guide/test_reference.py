@@ -12,6 +12,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.tasks import BENCHMARKS
 from normcore.variables import CLIENT, SERVICE, WORKERS
+from service.catalogue.equations import latex_of
 
 
 def headings(page: str) -> list[str]:
@@ -27,7 +28,7 @@ def test_each_page_has_a_title_and_no_heading_twice(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [*METHODS.ours.values(), *CELLS.ours.values()], ids=lambda kind: kind.__name__)
 def test_each_method_and_cell_has_its_equation(kind: type) -> None:
-    assert re.match(r"\$\$.+\$\$", catalogue.equation(kind), re.DOTALL)
+    assert re.match(r"\$\$.+\$\$", latex_of(kind), re.DOTALL)
 
 
 def test_the_catalogue_has_every_class_with_its_options_and_source() -> None:

@@ -14,7 +14,10 @@ from normcore.spec.models.model import Model
 
 
 class BatchNorm(LayerMethod):
-    """Standardize each feature or channel over the batch and, in images, over all positions."""
+    """Standardize each feature or channel over the batch and, in images, over all positions.
+
+    Choose it for feed-forward and convolutional networks with batches of dozens of examples.
+    """
 
     title: ClassVar[str] = "Batch normalization"
     citation: ClassVar[str] = "Ioffe, Szegedy 2015, arXiv:1502.03167, Algorithm 1"

@@ -19,7 +19,10 @@ from normcore.spec.models.model import Model
 
 class BatchRenorm(LayerMethod):
     """Normalize with the running statistics in training, too, as in evaluation, unless the corrections r and d reach
-    their clipping limits."""
+    their clipping limits.
+
+    Choose it in place of batch norm if batches are small, or if their examples resemble each other.
+    """
 
     title: ClassVar[str] = "Batch renormalization"
     citation: ClassVar[str] = "Ioffe 2017, arXiv:1702.03275, Algorithm 1"

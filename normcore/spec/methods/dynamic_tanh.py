@@ -12,7 +12,10 @@ from normcore.spec.methods.method import SiteMethod
 
 class DynamicTanh(SiteMethod):
     """Map the summed inputs a to weight tanh(alpha a) + bias. The result is bounded, like normalized inputs, without
-    any statistics."""
+    any statistics.
+
+    Choose it if statistics of activations cost too much. Its alpha must fit the scale of the inputs.
+    """
 
     title: ClassVar[str] = "Dynamic tanh"
     citation: ClassVar[str] = "Zhu, Chen, He, LeCun, Liu 2025, arXiv:2503.10622, section 4"

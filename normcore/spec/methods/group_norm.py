@@ -15,7 +15,10 @@ from normcore.spec.part import Misfit
 
 
 class GroupNorm(LayerMethod):
-    """Standardize each group of channels of each example, over all positions."""
+    """Standardize each group of channels of each example, over all positions.
+
+    Choose it for convolutional networks with small batches.
+    """
 
     title: ClassVar[str] = "Group normalization"
     citation: ClassVar[str] = "Wu, He 2018, arXiv:1803.08494, Eq. 7"

@@ -13,7 +13,10 @@ from normcore.spec.part import Misfit
 
 
 class InstanceNorm(LayerMethod):
-    """Standardize each channel of each example by itself, over all positions."""
+    """Standardize each channel of each example by itself, over all positions.
+
+    Choose it for images whose contrast should not matter.
+    """
 
     title: ClassVar[str] = "Instance normalization"
     citation: ClassVar[str] = "Ulyanov, Vedaldi, Lempitsky 2016, arXiv:1607.08022"

@@ -22,7 +22,11 @@ OF_GATES: frozenset[Place] = frozenset({"input", "recurrent", "sum"})
 
 
 class LayerNorm(SiteMethod):
-    """Standardize the summed inputs of each example over the features, in the same way in training and in use."""
+    """Standardize the summed inputs of each example over the features, in the same way in training and in use.
+
+    Choose it for recurrent networks with batches of any size, also of one example. It computes the same in training and
+    in use.
+    """
 
     title: ClassVar[str] = "Layer normalization"
     beside_sites: ClassVar[frozenset[str]] = frozenset({"bias", "bias_init"})

@@ -12,7 +12,10 @@ from normcore.spec.models.model import Place
 
 
 class QueryKeyNorm(Method):
-    """Compare queries and keys by their angle: all of them are scaled to length 1, and one gain scales all logits."""
+    """Compare queries and keys by their angle: all of them are scaled to length 1, and one gain scales all logits.
+
+    Choose it for attention whose logits grow too large.
+    """
 
     title: ClassVar[str] = "Query-key normalization"
     citation: ClassVar[str] = "Henry, Dachapally, Pawar, Chen 2020, arXiv:2010.04245, section 2"

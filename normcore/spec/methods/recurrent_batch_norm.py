@@ -15,7 +15,11 @@ from normcore.spec.part import Misfit, contradiction
 
 
 class RecurrentBatchNorm(SiteMethod):
-    """Standardize each feature over the batch, with separate statistics for every time step."""
+    """Standardize each feature over the batch, with separate statistics for every time step.
+
+    Choose it if batches have dozens of examples and sequences are about equally long. It needs a small initial gain,
+    and evaluation needs statistics of the training data.
+    """
 
     title: ClassVar[str] = "Recurrent batch normalization"
     beside_sites: ClassVar[frozenset[str]] = frozenset({"initial_state_noise"})

@@ -15,7 +15,11 @@ from normcore.spec.part import Misfit
 
 
 class SequenceBatchNorm(Method):
-    """Standardize each feature of the input's term over batch and time; the recurrent term stays as it is."""
+    """Standardize each feature of the input's term over batch and time; the recurrent term stays as it is.
+
+    Choose it if whole sequences are known before their first step. It leaves the recurrent term alone, so the loop over
+    time computes what it does without a norm.
+    """
 
     title: ClassVar[str] = "Sequence-wise batch normalization"
     citation: ClassVar[str] = "Laurent et al. 2015, arXiv:1510.01378; Amodei et al. 2015, arXiv:1512.02595"

@@ -15,7 +15,10 @@ from normcore.spec.part import Misfit
 
 
 class WeightNorm(Method):
-    """Write every row of W_x and W_h as g v / |v|, so that its length g and its direction v are trained separately."""
+    """Write every row of W_x and W_h as g v / |v|, so that its length g and its direction v are trained separately.
+
+    Choose it if no statistics of activations are wanted. Its cost does not depend on the batch.
+    """
 
     title: ClassVar[str] = "Weight normalization"
     citation: ClassVar[str] = "Salimans, Kingma 2016, arXiv:1602.07868, Eq. 2"

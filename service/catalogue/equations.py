@@ -1,0 +1,63 @@
+"""Equations of methods and cells, as LaTeX and as MathML, which browsers draw without a script or a font.
+
+An equation is LaTeX between ``$$`` at the end of the docstring of the module with the class of options; the meaning of
+its letters may follow. Digests of own code leave out docstrings, so a changed equation sets no run aside.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from markupsafe import Markup
+
+from normcore.spec.part import Part
+
+EQUATION = re.compile(r"\$\$.*", re.DOTALL)
+STYLE = re.compile(r' style="[^"]*"')  # the pages' Content-Security-Policy refuses it
+TAG = re.compile(r"</?([a-zA-Z][\w:.-]*)([^>]*)")
+MATHML = re.compile(
+    "math|mrow|mi|mn|mo|mtext|mspace|msub|msup|msubsup|mfrac|msqrt|mroot|mover|munder|munderover|mtable|mtr|mtd|mstyle"
+    "|mpadded|mphantom|menclose"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """Formulas of a class as MathML, and the meaning of their letters.
+
+    Attributes:
+        formulas: MathML of each formula; its LaTeX as text if it cannot be converted.
+    """
+
+    formulas: Sequence[Markup | str]
+    letters: str
+
+
+def latex_of(kind: type[Part]) -> str:
+    """Equation of a class with the meaning of its letters, from the docstring of the class's module; may be empty."""
+    found = EQUATION.search(sys.modules[kind.__module__].__doc__ or "")
+    return found[0].strip() if found else ""
+
+
+def equation_of(kind: type[Part]) -> Equation:
+    """Typeset the equation of a class."""
+    *formulas, letters = latex_of(kind).split("$$")
+    return Equation([typeset(formula) for formula in formulas[1::2]], letters.strip())
+
+
+@lru_cache(maxsize=256)
+def typeset(latex: str) -> Markup | str:
+    """Convert a formula to MathML. A formula that is no LaTeX, or makes other HTML, stays as it was written."""
+    from latex2mathml.converter import convert  # here, as its import takes a fifth of a second
+
+    try:
+        drawn = STYLE.sub("", convert(latex.strip(), display="block"))
+    except Exception:  # every error of the converter has a class of its own; the formula may be a user's
+        return latex.strip()
+    tags = TAG.findall(drawn)  # the converter does not escape texts
+    is_mathml = all(
+        MATHML.fullmatch(name) and "href" not in attributes and " on" not in attributes for name, attributes in tags
+    )
+    return Markup(drawn) if is_mathml and drawn.count("<") == len(tags) else latex.strip()
