@@ -120,6 +120,7 @@ class Plan(TypedDict):
     ``basis`` names the source of the seconds. ``code`` is the code of the API's machine, with the live workers that
     have other code. ``memory_bytes`` is the least that a run needs, and ``memory`` splits it by purpose.
     ``worker_memory_bytes`` is the most that a live worker gives to a run. Each is None if it is not known.
+    A run fits on ``fitting_workers`` of ``live_workers``.
     """
 
     spec: Spec
@@ -136,6 +137,8 @@ class Plan(TypedDict):
     memory_bytes: int | None
     memory: Memory | None
     worker_memory_bytes: int | None
+    live_workers: int
+    fitting_workers: int
 
 
 class Problem(TypedDict):
@@ -342,6 +345,10 @@ class SweepPlan(TypedDict):
     total_seconds: float | None
     basis: str | None
     queue_position: int
+    memory_bytes: int | None
+    worker_memory_bytes: int | None
+    live_workers: int
+    fitting_workers: int
     cells: list[dict[str, Any]]
 
 

@@ -179,6 +179,8 @@ PLAN = schemas.PlanOut(
         weights=38_224, gradients=19_112, optimizer=19_112, backward=1_595_888, data=0, process=134_217_728
     ),
     worker_memory_bytes=16_000_000_000,
+    live_workers=3,
+    fitting_workers=2,
 )
 MEASUREMENTS = schemas.MeasurementsOut(
     x="step",

@@ -46,17 +46,28 @@ def check(session: Session, spec: ExperimentSpec, needed: Footprint | None, hear
         raise Invalid([_refusal(spec, needed, room)])
 
 
-def beside(
-    session: Session, spec: ExperimentSpec, needed: Footprint | None, heartbeat_seconds: float
-) -> tuple[int | None, int | None]:
-    """Compare a run's memory with the live worker that has most room for the run.
+class MemoryFit(NamedTuple):
+    """Memory of a run beside that of the live workers that may take the run.
 
-    Returns:
-        Least bytes that the run needs of this worker's memory, and bytes that this worker gives it. None for numbers
-            that are not known.
+    Attributes:
+        needed: least bytes that the run needs on the worker with most room for it; None if they are not known.
+        given: bytes that this worker gives the run; None if they are not known.
+        n_workers: number of the workers.
+        n_fitting: number of the workers that give the run enough, or do not say what they give.
     """
-    room = _roomiest(_rooms(session, spec, heartbeat_seconds), spec, needed)
-    return None if needed is None else needed.on(room.kind), room.memory
+
+    needed: int | None
+    given: int | None
+    n_workers: int
+    n_fitting: int
+
+
+def beside(session: Session, spec: ExperimentSpec, needed: Footprint | None, heartbeat_seconds: float) -> MemoryFit:
+    """Compare a run's memory with the live workers that may take the run."""
+    rooms = _rooms(session, spec, heartbeat_seconds)
+    room = _roomiest(rooms, spec, needed)
+    fitting = [one for one in rooms if one.memory is None or needed is None or needed.on(one.kind) <= one.memory]
+    return MemoryFit(None if needed is None else needed.on(room.kind), room.memory, len(rooms), len(fitting))
 
 
 def _rooms(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> list[Room]:

@@ -25,7 +25,7 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
     fingerprint, code = spec.fingerprint(), code_of(spec)
     measured = codes.read_reusable_runs(session, spec, fingerprint)
     estimate, needed = Estimates(session).of(spec, fingerprint), footprint(spec)
-    memory_bytes, worker_memory_bytes = memory.beside(session, spec, needed, heartbeat_seconds)
+    fit = memory.beside(session, spec, needed, heartbeat_seconds)
     return schemas.PlanOut(
         spec=spec.model_dump(mode="json"),
         fingerprint=fingerprint,
@@ -39,9 +39,11 @@ def plan(session: Session, spec: ExperimentSpec, heartbeat_seconds: float) -> sc
         queue_position=queue_position(
             session, QueuePart(spec.device, fused_kernels.are_needed_by(spec)), spec.priority, memory.tensors(needed)
         ),
-        memory_bytes=memory_bytes,
+        memory_bytes=fit.needed,
         memory=None if needed is None else schemas.MemoryOut(**asdict(needed)),
-        worker_memory_bytes=worker_memory_bytes,
+        worker_memory_bytes=fit.given,
+        live_workers=fit.n_workers,
+        fitting_workers=fit.n_fitting,
     )
 
 

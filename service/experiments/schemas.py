@@ -218,6 +218,8 @@ class PlanOut(OfSpec):
     worker_memory_bytes: int | None = Field(
         description="Bytes that this worker gives a training; null if it does not say, or if there is no worker."
     )
+    live_workers: int = Field(description="Live workers that take runs of this device, and have the kernels.")
+    fitting_workers: int = Field(description="How many of them give a run enough memory, or do not say what they give.")
 
 
 class RanWith(BaseModel):

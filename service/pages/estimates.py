@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from service import wording
 from service.experiments.schemas import PlanOut
+from service.sweeps.schemas import SweepPlan
 from service.workload.backlog import Backlog
 
 
@@ -30,7 +31,30 @@ class CostText:
 
 def estimate(plan: PlanOut, backlog: Backlog) -> CostText:
     return CostText(
-        _claim(plan), _basis(plan), _wait(plan, backlog), _name_measured_seeds(plan), _code(plan), _memory(plan)
+        _claim(plan),
+        _basis(plan),
+        _wait(plan.queue_position, plan.spec["device"], backlog),
+        _name_measured_seeds(plan),
+        _code(plan),
+        _memory(plan),
+    )
+
+
+def estimate_sweep(plan: SweepPlan, device: str, backlog: Backlog) -> CostText:
+    """Cost of a sweep. ``device`` is the device that its runs ask for."""
+    left = plan.n_runs - plan.reused_runs
+    runs = f"{wording.count(plan.n_experiments, 'cell')}, {wording.count(left, 'run')}"
+    more = f", up to {wording.steps(plan.most_runs)}" if plan.most_runs > plan.n_runs else ""
+    known = None if plan.total_seconds is None else f"about {wording.seconds(plan.total_seconds)}"
+    basis = f"{(plan.basis or '')[:1].upper()}{(plan.basis or '')[1:]}; one run after the other."
+    reused = wording.count(plan.reused_runs, "run")
+    return CostText(
+        claim=f"{runs}{more}{f', {known}' if known and left else '' if not left else '; how long is not known yet'}",
+        basis=basis if plan.basis else "No similar run was measured on this service." if left else "",
+        wait=_wait(plan.queue_position, device, backlog) if left else "",
+        measured=f"{reused} of these are measured here already, and count." if plan.reused_runs else "",
+        code="",
+        memory=_memory(plan),
     )
 
 
@@ -58,10 +82,10 @@ def _basis(plan: PlanOut) -> str:
     return "; ".join([f"{plan.basis[:1].upper()}{plan.basis[1:]}", *more]) + "."
 
 
-def _wait(plan: PlanOut, backlog: Backlog) -> str:
-    place = "next in the queue" if plan.queue_position == 1 else f"place {plan.queue_position} in the queue"
+def _wait(position: int, device: str, backlog: Backlog) -> str:
+    place = "next in the queue" if position == 1 else f"place {position} in the queue"
     if not backlog.workers:
-        return f"{place[:1].upper()}{place[1:]}; no worker takes runs of the device {plan.spec['device']} now."
+        return f"{place[:1].upper()}{place[1:]}; no worker takes runs of the device {device} now."
     if backlog.expected_wait_seconds is None:
         return f"{place[:1].upper()}{place[1:]}; the wait is not known yet."
     if backlog.expected_wait_seconds < 1:
@@ -69,13 +93,16 @@ def _wait(plan: PlanOut, backlog: Backlog) -> str:
     return f"{place[:1].upper()}{place[1:]}: begins in about {wording.seconds(backlog.expected_wait_seconds)}."
 
 
-def _memory(plan: PlanOut) -> str:
+def _memory(plan: PlanOut | SweepPlan) -> str:
     if plan.memory_bytes is None:
         return ""
     needed = f"Memory: a run needs at least {wording.size(plan.memory_bytes)}"
+    if not plan.live_workers:
+        return f"{needed}; there is no live worker to compare with."
+    fits = f"{needed}; it fits on {plan.fitting_workers} of {wording.count(plan.live_workers, 'worker')}"
     if plan.worker_memory_bytes is None:
-        return f"{needed}; no live worker says what it has."
-    return f"{needed}; the largest live worker gives it {wording.size(plan.worker_memory_bytes)}."
+        return f"{fits} (not every worker says what it has)."
+    return f"{fits}, of which the largest gives it {wording.size(plan.worker_memory_bytes)}."
 
 
 def _name_measured_seeds(plan: PlanOut) -> str:

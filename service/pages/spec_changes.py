@@ -12,7 +12,8 @@ NONE = "none"  # the control whose values name the fields that are null
 SHOWN = "shown"  # the control that says which fields the form had
 RESET = "reset"  # the buttons that reset a field, or all of them
 ALL = "all"  # value of the button that resets all fields
-CONTROLS = frozenset({NONE, SHOWN, RESET, "yaml", "yaml_shown", "edited", "action", "idempotency_key"})
+ALSO, REST = "also", "rest"  # the controls of a sweep: methods to try as well, and what the form does not show
+CONTROLS = frozenset({NONE, SHOWN, RESET, ALSO, REST, "yaml", "yaml_shown", "edited", "action", "idempotency_key"})
 
 Pairs = Sequence[tuple[str, str]]
 Texts = Mapping[str, Sequence[str]]

@@ -1,10 +1,11 @@
-"""The page that submits an experiment, and shows its cost before.
+"""The page that submits an experiment or a sweep, and shows its cost before. A field with several values makes a sweep.
 
 The fields and the YAML say the same; the one that was edited last counts. Each change sends the form, and the page that
 comes back shows the new cost. A script sends the form and puts the answer into the page; without scripts a button sends
 the form.
 """
 
+import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,8 @@ from normcore.spec.analyses import ANALYSES
 from normcore.spec.files import dump_yaml, load_yaml
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
+from service import wording
 from service.catalogue import descriptions
 from service.errors import Conflict, Invalid
 from service.experiments import api, queries
@@ -27,21 +30,34 @@ from service.http.bodies import MAX_YAML_BYTES
 from service.http.dependencies import AppParts, AppPartsDep
 from service.http.readers import in_reader
 from service.http.routing import check_known
-from service.pages.estimates import estimate
+from service.leaderboards.seeds import BETTER
+from service.pages.estimates import estimate, estimate_sweep
 from service.pages.experiment import backlog_of
 from service.pages.forms import OwnSpecFields
 from service.pages.paths import NOTHING, at, put
 from service.pages.rendering import page
 from service.pages.routing import PageRouter
-from service.pages.spec_changes import Pairs, reduce_spec, written_spec
+from service.pages.spec_changes import ALL, ALSO, RESET, REST, SHOWN, Pairs, reduce_spec, written_spec
 from service.pages.spec_fields import FIRST, METHOD, PROFILE, TASK
 from service.pages.spec_form import CELL, SpecForm, form_of
+from service.pages.sweep_draft import (
+    SweepDraft,
+    is_sweep,
+    place_errors,
+    read_body,
+    read_object,
+    read_rest,
+    with_methods,
+)
+from service.sweeps import api as sweeps_api
+from service.sweeps.schemas import SweepPlan
 
 router = PageRouter()
 
 PARTS = ("task", "norm", "model", "training")  # the order of a spec's parts in YAML
 NOT_ASKED = ("spec_version", "kind")  # fields of a resolved spec that follow from its other fields
 MAX_SEEDS = 100  # that a link may ask for
+FIRST_SEEDS = list(range(BETTER))  # seeds that the form of a benchmark begins with
 KEY = re.compile(r"page-[\w-]{22}", re.ASCII)  # of ``_new_key``; a database refuses keys of other forms
 SENT_BEFORE = "this form was sent before, with another spec; send it again to submit this spec too"
 
@@ -67,7 +83,9 @@ def get_submit(
     spec = _with_first_choices(spec)
     if seeds is not None:
         spec["seeds"] = _list_missing_seeds(parts, spec, seeds) or spec.get("seeds", [0])
-    return _page(request, parts, SpecDraft(spec))
+    elif not source and at(spec, TASK) in BENCHMARKS:
+        spec["seeds"] = list(FIRST_SEEDS)
+    return _page(request, parts, Draft(SweepDraft(spec)), None)
 
 
 def _list_missing_seeds(parts: AppParts, spec: Mapping[str, Any], seeds: int) -> list[int]:
@@ -82,19 +100,37 @@ def _list_missing_seeds(parts: AppParts, spec: Mapping[str, Any], seeds: int) ->
 
 @router.post("/submit")
 async def submit(request: Request, parts: AppPartsDep, fields: OwnSpecFields) -> Response:
-    """Submit the experiment, or show the form again with its cost or its errors."""
+    """Submit the experiment or sweep, or show the form again with its cost or its errors."""
     draft = await in_reader(_draft, fields)  # reading YAML takes long
     if draft.wants_submission and not draft.errors:
         try:
-            experiment, _ = await api.submit(parts, draft.spec, draft.key)
-            return RedirectResponse(f"/experiments/{experiment.id}", status_code=303)
+            return RedirectResponse(await _submit(parts, draft), status_code=303)
         except Invalid as error:
             draft.status, draft.errors = 422, error.errors
         except Conflict:
             draft.status, draft.key, draft.errors = 409, _new_key(), [SpecError((), SENT_BEFORE, "conflict")]
     elif draft.wants_submission:
         draft.status = 422
-    return await run_in_threadpool(_page, request, parts, draft)
+    return await run_in_threadpool(_page, request, parts, draft, await _plan_sweep(parts, draft))
+
+
+async def _submit(parts: AppParts, draft: "Draft") -> str:
+    """Store the experiment or the sweep, and return the address of its page."""
+    if is_sweep(draft.body):
+        return f"/sweeps/{(await sweeps_api.submit(parts, draft.body, draft.key)).sweep_id}"
+    experiment, _ = await api.submit(parts, draft.body, draft.key)
+    return f"/experiments/{experiment.id}"
+
+
+async def _plan_sweep(parts: AppParts, draft: "Draft") -> SweepPlan | None:
+    """Plan the sweep of a draft, or note its errors; None for a single experiment."""
+    if draft.errors or not is_sweep(draft.body):
+        return None
+    try:
+        return await sweeps_api.plan(parts, draft.body)
+    except Invalid as error:
+        draft.errors = error.errors
+        return None
 
 
 def _new_key() -> str:
@@ -102,10 +138,12 @@ def _new_key() -> str:
 
 
 @dataclass
-class SpecDraft:
-    """Spec that a user is writing.
+class Draft:
+    """Spec or sweep that a user is writing.
 
     Attributes:
+        shown: what the fields of the form show.
+        body: what is submitted: a spec, or a sweep.
         key: idempotency key: a form that is sent again with this key submits no second experiment.
         yaml: text that the user typed as YAML; None if the fields count.
         wants_submission: whether the user pressed "Submit"; otherwise the page only shows the cost.
@@ -113,29 +151,46 @@ class SpecDraft:
         errors: what is wrong with the spec.
     """
 
-    spec: dict[str, Any]
+    shown: SweepDraft
+    body: Any = None
     key: str = field(default_factory=_new_key)
     yaml: str | None = None
     wants_submission: bool = False
     status: int = 200
     errors: list[SpecError] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        if self.body is None:
+            self.body, self.errors = self.shown.body()
 
-def _draft(fields: Pairs) -> SpecDraft:
+
+def _draft(fields: Pairs) -> Draft:
     """Read a draft from the fields that a form has sent."""
     fields = [(name, text.replace("\r\n", "\n")) for name, text in fields]
     given = dict(fields)
     key = given.get("idempotency_key", "")
-    draft = SpecDraft({}, key if KEY.fullmatch(key) else _new_key(), wants_submission=given.get("action") == "submit")
+    key, wants_submission = key if KEY.fullmatch(key) else _new_key(), given.get("action") == "submit"
+    yaml, errors = None, list[SpecError]()
     if _yaml_counts(given):
-        draft.yaml = given["yaml"]
-        spec = _read(draft.yaml)
-        if isinstance(spec, dict):
-            draft.spec = spec
-            return draft
-        draft.errors = [SpecError(("yaml",), spec, "yaml")]
-    draft.spec = _with_first_choices(written_spec(fields))
+        yaml = given["yaml"]
+        body = _read(yaml)
+        if isinstance(body, dict):
+            return Draft(read_body(body), body, key, yaml, wants_submission)
+        errors = [SpecError(("yaml",), body, "yaml")]
+    rest = {} if given.get(RESET) == ALL else read_rest(given.get(REST, ""))
+    spec = SweepDraft(_with_usual_seeds(_with_first_choices(written_spec(fields)), given), rest=rest)
+    also = [] if given.get(RESET) in (ALL, METHOD) else [text for name, text in fields if name == ALSO]
+    draft = Draft(with_methods(spec, also), None, key, yaml, wants_submission)
+    draft.errors = errors or draft.errors
     return draft
+
+
+def _with_usual_seeds(spec: dict[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """Leave out the seeds that the form began with, if the user has changed from a benchmark to an analysis."""
+    was = read_object(given.get(SHOWN, ""))
+    if at(was, TASK) in BENCHMARKS and at(spec, TASK) not in BENCHMARKS and spec.get("seeds") == FIRST_SEEDS:
+        return {name: part for name, part in spec.items() if name != "seeds"}
+    return spec
 
 
 def _yaml_counts(given: Mapping[str, str]) -> bool:
@@ -208,18 +263,28 @@ def complaints(errors: Sequence[SpecError], form: SpecForm) -> list[Complaint]:
     return found
 
 
-def _page(request: Request, parts: AppParts, draft: SpecDraft) -> Response:
+def _name_rest(rest: Mapping[str, Any]) -> str:
+    """Name the swept fields that the form does not show."""
+    paths = [*rest.get("grid", {}), *(rest["random"] if isinstance(rest.get("random"), Mapping) else ())]
+    return wording.listed([str(path) for path in paths])
+
+
+def _page(request: Request, parts: AppParts, draft: Draft, sweep: SweepPlan | None) -> Response:
     plan = cost = None
-    if not draft.errors:
+    if not draft.errors and sweep is None:
         try:
-            plan = api.plan(parts, draft.spec)
+            plan = api.plan(parts, draft.body)
         except Invalid as error:
             draft.errors = error.errors
     if plan is not None:
         with parts.db.snapshot() as session:
             cost = estimate(plan, backlog_of(session, parts, plan.spec["device"]))
-    form = form_of(draft.spec)
-    summary = complaints(draft.errors, form)
+    elif sweep is not None:
+        device = draft.body["spec"].get("device", "auto")
+        with parts.db.snapshot() as session:
+            cost = estimate_sweep(sweep, device, backlog_of(session, parts, device))
+    form = form_of(draft.shown.spec)
+    summary = complaints(place_errors(draft.errors, form) if is_sweep(draft.body) else draft.errors, form)
     return page(
         request,
         "submit/submit.html",
@@ -229,7 +294,10 @@ def _page(request: Request, parts: AppParts, draft: SpecDraft) -> Response:
         plan=plan,
         estimate=cost,
         summary=summary,
-        yaml=draft.yaml if draft.yaml is not None else dump_yaml(draft.spec),
+        methods=list(METHODS) if METHOD in form.fields else [],
+        rest=json.dumps(draft.shown.rest) if draft.shown.rest else "",
+        kept=_name_rest(draft.shown.rest),
+        yaml=draft.yaml if draft.yaml is not None else dump_yaml(draft.body),
         yaml_errors=[one.message for one in summary if one.link == "f-yaml"],
         task=descriptions.task(at(form.skeleton, TASK)),
         analyses=list(ANALYSES),

@@ -81,6 +81,10 @@ PLAN = schemas.SweepPlan(
     total_seconds=10.7,
     basis="measured: 4 runs of permuted_digits, small, with this model on cpu, by steps",
     queue_position=1,
+    memory_bytes=1_400_000,
+    worker_memory_bytes=16_000_000_000,
+    live_workers=3,
+    fitting_workers=3,
     cells=[
         schemas.PlannedCell(MEASURED.values, MEASURED.fingerprint, [], 10.88),
         schemas.PlannedCell(RUNNING.values, RUNNING.fingerprint, [0], 10.7),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from service.experiments import fused_kernels
-from service.experiments.memory import tensors
+from service.experiments.memory import beside, tensors
 from service.experiments.planning import Estimates
 from service.experiments.turns import QueuePart, queue_position
 from service.sweeps import schemas
@@ -16,13 +16,16 @@ from service.sweeps.submission import plans
 MAX_BASES = 3  # measurements that an estimate names
 
 
-def plan(session: Session, written: WrittenSweep, cells: Sequence[CellSpec]) -> schemas.SweepPlan:
+def plan(
+    session: Session, written: WrittenSweep, cells: Sequence[CellSpec], heartbeat_seconds: float
+) -> schemas.SweepPlan:
     """Plan a sweep: what would be stored, and how long its runs would take."""
     planned, estimates = plans(session, written, cells), Estimates(session)
     expected = {cell.fingerprint: estimates.of(cell.spec, cell.fingerprint) for cell in cells}
     of_cells = [(expected[plan.cell.fingerprint].seconds, len(plan.seeds)) for plan in planned]
     bases = dict.fromkeys(found.basis for found in expected.values() if found.basis)
-    first = cells[0].spec
+    first, largest = cells[0].spec, max(cells, key=lambda cell: tensors(cell.needed) or 0)
+    fit = beside(session, largest.spec, largest.needed, heartbeat_seconds)
     return schemas.SweepPlan(
         n_experiments=len(cells),
         n_runs=sum(len(cell.spec.seeds) for cell in cells),
@@ -36,6 +39,10 @@ def plan(session: Session, written: WrittenSweep, cells: Sequence[CellSpec]) -> 
             first.priority,
             tensors(cells[0].needed),
         ),
+        memory_bytes=fit.needed,
+        worker_memory_bytes=fit.given,
+        live_workers=fit.n_workers,
+        fitting_workers=fit.n_fitting,
         cells=[
             schemas.PlannedCell(
                 dict(plan.cell.values), plan.cell.fingerprint, list(plan.seeds), expected[plan.cell.fingerprint].seconds

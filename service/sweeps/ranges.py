@@ -199,13 +199,13 @@ def _read_listed(roles: Mapping[str, Any] | None, given: Mapping[Any, Any]) -> l
     if not roles["least"] < roles["most"]:
         return None
     if "count" in keys:
-        return _divide(roles["least"], roles["most"], roles["count"])
-    values = _step_through(roles["least"], roles["most"], roles["step"])
+        return divide(roles["least"], roles["most"], roles["count"])
+    values = step_through(roles["least"], roles["most"], roles["step"])
     is_open = any(str(name).lower() in MAY_BE_LEFT_OUT for name in given)
     return None if is_open and values and values[-1] == roles["most"] else values
 
 
-def _step_through(least: float, most: float, step: float) -> list[float] | None:
+def step_through(least: float, most: float, step: float) -> list[float] | None:
     """List the values of a range with this step, in decimal numbers as they are written."""
     first, last, by = (Decimal(str(number)) for number in (least, most, step))
     if by <= 0 or (last - first) / by >= MAX_LISTED:
@@ -215,7 +215,7 @@ def _step_through(least: float, most: float, step: float) -> list[float] | None:
     return [int(value) if is_whole else float(value) for value in values]
 
 
-def _divide(least: float, most: float, count: float) -> list[float] | None:
+def divide(least: float, most: float, count: float) -> list[float] | None:
     """List ``count`` values with equal distances, as far as 12 digits show."""
     if type(count) is not int or not 2 <= count <= MAX_LISTED:
         return None

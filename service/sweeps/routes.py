@@ -1,14 +1,11 @@
 """Sweeps over HTTP."""
 
-from functools import partial
-from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Path, Request, Response, status
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
-from normcore.spec import digest
 from normcore.spec.messages import quote_value
 from service.errors import Conflict, NotFound, TooLarge
 from service.experiments.examples import FIGURE, SWEEP_ID
@@ -19,14 +16,11 @@ from service.http.dependencies import AppParts, AppPartsDep, DatabaseDep
 from service.http.figures import WantedFigureForm, also_printed, figure_answer
 from service.http.openapi import JSON, Document, Responses, answers, headers, inline_schema, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, next_page, page
-from service.http.readers import in_reader
 from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, WantedPaperFormat, also_as_file, as_file, json_answer
-from service.idempotency import digest_if_possible
-from service.sweeps import api, examples, expansion, figures, planning, queries, schemas, submission
+from service.sweeps import api, examples, figures, queries, schemas
 from service.sweeps.columns import FILE_EXAMPLE, FILE_ROW, SWEEPS_EXAMPLE, SWEEPS_ROW, sweep_table, sweeps_table
-from service.sweeps.expansion import CellSpec
-from service.sweeps.spec import WrittenSweep, read
+from service.sweeps.spec import WrittenSweep
 from service.sweeps.submission import StoredSweep
 
 router = Router(prefix="/v1/sweeps", tags=["sweeps"])
@@ -72,20 +66,9 @@ async def submit_sweep(
 ) -> Response:
     """Submit a sweep: a spec, and values for some of its fields. Every combination of the grid's values with every draw
     is an experiment. All experiments are stored, or none."""
-    if idempotency_key is not None and not dry_run:
-        known = await run_in_threadpool(_find_earlier, parts, body, idempotency_key)
-        if known is not None:
-            return await _answer(parts, StoredSweep(known, is_new=False))
-    written, cells, request_digest = await in_reader(_expand_sweep, body, parts.settings.datasets_dir)
     if dry_run:
-        return await in_reader(_plan, parts, written, cells)
-    await in_reader(_check, parts, written, cells)
-    store = partial(
-        submission.submit, written=written, cells=cells, request_digest=request_digest, idempotency_key=idempotency_key
-    )
-    submitted = await parts.group_commit.write_once(store, idempotency_key)
-    parts.notifier.notify(submitted.notifications)
-    return await _answer(parts, submitted)
+        return Response(schemas.PLAN.dump_json(await api.plan(parts, body)), media_type=JSON)
+    return await _answer(parts, await api.submit(parts, body, idempotency_key))
 
 
 async def _answer(parts: AppParts, submitted: StoredSweep) -> Response:
@@ -95,38 +78,6 @@ async def _answer(parts: AppParts, submitted: StoredSweep) -> Response:
         {"Location": f"/v1/sweeps/{submitted.sweep_id}"},
         media_type=JSON,
     )
-
-
-def _find_earlier(parts: AppParts, body: Any, idempotency_key: str) -> str | None:
-    """Find the id of the sweep of an earlier request, whatever has become of the data, workers and code that it needs.
-
-    Raises:
-        Conflict: the key was used with another request.
-    """
-    request_digest = digest_if_possible(body)
-    if request_digest is None:
-        return None
-    with parts.db.snapshot() as session:
-        known = submission.find_earlier_sweep(session, request_digest, idempotency_key)
-        return None if known is None else known.id
-
-
-def _expand_sweep(body: Any, datasets_dir: FilePath | None) -> tuple[WrittenSweep, list[CellSpec], str]:
-    """Read the sweep, make its cells, and compute the digest of the request."""
-    written = read(body)
-    return written, expansion.cells(written, datasets_dir), digest(body)
-
-
-def _plan(parts: AppParts, written: WrittenSweep, cells: list[CellSpec]) -> Response:
-    with parts.db.snapshot() as session:
-        expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
-        return Response(schemas.PLAN.dump_json(planning.plan(session, written, cells)), media_type=JSON)
-
-
-def _check(parts: AppParts, written: WrittenSweep, cells: list[CellSpec]) -> None:
-    """Check a new sweep before its transaction, because nobody else can write to SQLite during the transaction."""
-    with parts.db.snapshot() as session:
-        expansion.check_at_hand(session, written, cells, parts.settings.heartbeat_seconds)
 
 
 @router.get(

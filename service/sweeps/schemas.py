@@ -161,6 +161,10 @@ class SweepPlan:
         total_seconds: expected seconds of all runs that would be run, one after the other; null if unknown.
         basis: measurements of this service from which the seconds are expected; null if there are none.
         queue_position: place of the sweep's first run in the queue; the run at place 1 is taken next.
+        memory_bytes: least memory that a run of the largest cell needs; null if it is not known.
+        worker_memory_bytes: bytes that the live worker with most room gives this run; null if it is not known.
+        live_workers: live workers that take runs of this device.
+        fitting_workers: how many of them give this run enough memory, or do not say what they give.
     """
 
     n_experiments: int
@@ -170,6 +174,10 @@ class SweepPlan:
     total_seconds: float | None
     basis: str | None
     queue_position: int
+    memory_bytes: int | None
+    worker_memory_bytes: int | None
+    live_workers: int
+    fitting_workers: int
     cells: list[PlannedCell]
 
 

@@ -66,6 +66,8 @@ def test_a_plan_stores_nothing_and_has_no_estimate_without_measured_runs(client:
         "memory_bytes": needed.on("cpu"),
         "memory": asdict(needed),
         "worker_memory_bytes": None,
+        "live_workers": 0,
+        "fitting_workers": 0,
     }
     with db.snapshot() as session:
         assert session.scalar(select(func.count()).select_from(Experiment)) == 0

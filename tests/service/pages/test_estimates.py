@@ -59,18 +59,26 @@ def test_workers_with_other_code_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("needed", "there_is", "words"),
+    ("needed", "there_is", "workers", "words"),
     [
-        (None, None, ""),
-        (209_715_200, None, "Memory: a run needs at least 209.7 MB; no live worker says what it has."),
+        (None, None, 0, ""),
+        (209_715_200, None, 0, "Memory: a run needs at least 209.7 MB; there is no live worker to compare with."),
+        (
+            209_715_200,
+            None,
+            3,
+            "Memory: a run needs at least 209.7 MB; it fits on 2 of 3 workers (not every worker says what it has).",
+        ),
         (
             209_715_200,
             16_000_000_000,
-            "Memory: a run needs at least 209.7 MB; the largest live worker gives it 16.0 GB.",
+            3,
+            "Memory: a run needs at least 209.7 MB; it fits on 2 of 3 workers, of which the largest gives it 16.0 GB.",
         ),
     ],
 )
 def test_the_memory_needed_is_shown_with_the_memory_available(
-    needed: int | None, there_is: int | None, words: str
+    needed: int | None, there_is: int | None, workers: int, words: str
 ) -> None:
-    assert said(memory_bytes=needed, worker_memory_bytes=there_is).memory == words
+    found = said(memory_bytes=needed, worker_memory_bytes=there_is, live_workers=workers, fitting_workers=workers and 2)
+    assert found.memory == words

@@ -5,10 +5,11 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 from markupsafe import escape
 from playwright.sync_api import Page, expect
 
-from tests.service.pages.conftest import NewPage, Site, check_looks
+from tests.service.pages.conftest import LOOKS, NewPage, Site, check_looks
 
 LABEL = "<script>alert(1)</script>"
 EXPERIMENT = re.compile(r"/experiments/exp_[0-9A-Z]{26}$")
@@ -57,6 +58,9 @@ def test_a_submission_tells_its_cost_and_leads_to_the_experiment(fresh_site: Sit
 def test_the_estimate_uses_measured_runs_and_names_measured_seeds(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/submit?task=permuted_digits&profile=small&method=layer_norm")
+    expect(page.locator("#comes-to")).to_contain_text("Seeds 0, 1 and 2 are measured here already.")
+    expect(field(page, "seeds")).to_have_value("0, 1, 2, 3, 4")
+    field(page, "seeds").fill("0, 1, 2")
     expect(page.locator("#comes-to")).to_contain_text(
         "All these seeds are measured here already; other seeds would tell more."
     )
@@ -224,7 +228,7 @@ def test_the_form_works_without_scripts(fresh_site: Site, new_page: NewPage) -> 
     page.get_by_role("button", name="Apply").click()
     field(page, "training.batch_size").fill("16")
     page.get_by_role("button", name="Estimate").click()
-    expect(page.locator("#comes-to .claim")).to_contain_text("1 run")
+    expect(page.locator("#comes-to .claim")).to_contain_text("5 runs")
     expect(field(page, "yaml")).to_have_value(re.compile("batch_size: 16"))
     page.get_by_role("button", name="Reset batch size").click()
     expect(field(page, "yaml")).not_to_have_value(re.compile("batch_size"))
@@ -311,3 +315,65 @@ def test_a_yaml_that_is_no_spec_is_refused_and_kept(empty_site: Site, yaml: str)
     answer = httpx.post(f"{empty_site.url}/submit", data={"yaml": yaml, "action": "submit"})
     assert answer.status_code == 422
     assert f">{escape(yaml)}</textarea>" in answer.text
+
+
+SWEEP_PAGE = re.compile(r"/sweeps/swp_[0-9A-Z]{26}$")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_several_values_in_a_field_make_a_sweep(fresh_site: Site, new_page: NewPage, scripts: bool) -> None:
+    page = new_page(fresh_site, scripts=scripts)
+    page.goto("/submit?task=permuted_digits&profile=smoke&method=layer_norm")
+    field(page, "training.optimizer.lr").fill("1e-4..1e-1 log 4")
+    field(page, "training.batch_size").fill("8, 16")
+    page.get_by_text("Several methods").click()
+    page.get_by_label("none", exact=True).first.check()
+    if not scripts:
+        page.get_by_role("button", name="Estimate").click()
+    expect(page.locator("#comes-to .claim")).to_have_text("16 cells, 80 runs; how long is not known yet")
+    expect(page.locator("#comes-to")).to_contain_text("Memory: a run needs at least")
+    assert yaml.safe_load(field(page, "yaml").input_value()) == {
+        "spec": {"task": {"name": "permuted_digits", "profile": "smoke"}, "seeds": [0, 1, 2, 3, 4]},
+        "grid": {
+            "norm.method": ["layer_norm", "none"],
+            "training.optimizer.lr": [0.0001, 0.001, 0.01, 0.1],
+            "training.batch_size": [8, 16],
+        },
+    }
+    if scripts:
+        check_looks(page, LOOKS[:1])
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page).to_have_url(SWEEP_PAGE)
+    sweep = httpx.get(f"{fresh_site.url}/v1/sweeps/{page.url.rpartition('/')[2]}").json()
+    assert (sweep["n_experiments"], sweep["n_runs"]) == (16, 80)
+    assert sweep["grid"]["training.batch_size"] == [8, 16]
+
+
+def test_errors_of_a_sweep_stand_at_its_fields(fresh_site: Site, new_page: NewPage) -> None:
+    page = new_page(fresh_site)
+    page.goto("/submit?profile=smoke")
+    field(page, "training.optimizer.lr").fill("1e-4..1e-1")
+    expect(page.locator('[id="e-training.optimizer.lr"]')).to_contain_text("Say how many values the range has")
+    field(page, "training.optimizer.lr").fill("0.1, -1")
+    expect(page.locator('[id="e-training.optimizer.lr"]')).to_contain_text("reater than 0")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator("#wrong")).to_be_focused()
+    expect(field(page, "training.optimizer.lr")).to_have_value("0.1, -1")
+
+
+def test_a_sweep_in_the_yaml_fills_the_fields(fresh_site: Site, new_page: NewPage) -> None:
+    page = new_page(fresh_site)
+    page.goto("/submit")
+    body = (
+        "spec: {task: {name: permuted_digits, profile: smoke}, seeds: [0, 1]}\n"
+        "grid: {norm.method: [none, rms_norm], training.batch_size: [8, 16]}\n"
+        "random: {training.optimizer.lr: {log_uniform: [1.0e-4, 1.0e-2]}}\nsamples: 3\n"
+    )
+    field(page, "yaml").fill(body)
+    expect(field(page, "training.batch_size")).to_have_value("8, 16")
+    expect(page.get_by_label("rms_norm", exact=True)).to_be_checked()
+    expect(page.locator("#first .note")).to_contain_text("This sweep also varies training.optimizer.lr")
+    field(page, "training.batch_size").fill("8, 16, 24")
+    expect(page.locator("#comes-to .claim")).to_contain_text("18 cells, 36 runs")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page).to_have_url(SWEEP_PAGE)
