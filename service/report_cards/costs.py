@@ -7,12 +7,13 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from scipy.special import stdtrit
 from sqlalchemy.orm import Session
 
-from service.catalogue import descriptions
+from normcore.spec import resolve
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.queries import BoardRequest
 from service.report_cards.queries import PlaceOnBoard
@@ -89,9 +90,14 @@ def board_costs(session: Session, places: Sequence[PlaceOnBoard]) -> list[BoardC
 
 def _cell(task: str, profile: str, changes: dict[str, object]) -> str | None:
     """Recurrent cell of an entry: its own, or its profile's."""
-    described = descriptions.task(task).profiles[profile].spec or {}
-    cell = changes.get("model.cell", (described.get("model") or {}).get("cell"))
+    cell = changes.get("model.cell", _usual_cell(task, profile))
     return cell if isinstance(cell, str) else None
+
+
+@cache
+def _usual_cell(task: str, profile: str) -> str | None:
+    spec = resolve({"task": {"name": task, "profile": profile}})
+    return getattr(spec.model, "cell", None)
 
 
 def mean_ratio(ratios: Sequence[float]) -> MeanRatio | None:
