@@ -182,7 +182,7 @@ ROOMS: Mapping[str, set[str]] = {  # room: other rooms that it may use besides h
     },
     "paper": set(),
     "processes": {"experiments", "fleet", "keys", "leaderboards", "sweeps", "workload"},
-    "report_cards": {"experiments", "leaderboards", "paper"},
+    "report_cards": {"experiments", "leaderboards", "paper", "statistics"},
     "statistics": set(),
     "sweeps": {"experiments", "leaderboards", "paper", "statistics"},
     "transports": set(),
