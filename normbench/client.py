@@ -25,6 +25,7 @@ from normbench.request_parts import (
     SWEEPS,
     ExportKind,
     drop_none,
+    figure_request,
     idempotency_header,
     iso_time,
     json_body,
@@ -587,12 +588,14 @@ class Client:
         format: files.FileFormat = "csv",
         **options: Any,
     ) -> bytes:
-        """Get a table as a file for other programs. Its columns are the fields of the JSON, such as ``value.mean``.
+        """Get a table as a file. In CSV and Parquet its columns are the fields of the JSON, such as ``value.mean``.
 
         Args:
             what: the table. ``overall``, ``sweeps`` and ``experiments`` need no name.
             names: the task of a ``board``, the fingerprints of a ``comparison``, the id of a ``sweep`` or
-                ``experiment``, or the id of the run of ``measurements``.
+                ``experiment``, or the id of the run of ``measurements``. A ``report card`` takes a method.
+            format: ``latex`` and ``markdown`` make tables for papers, of a ``board``, ``overall``, ``comparison``,
+                ``sweep`` or ``report card``.
             options: as for ``leaderboard``, ``overall``, ``compare``, ``experiments`` or ``measurements``.
 
         Raises:
@@ -600,6 +603,30 @@ class Client:
         """
         path, params = table_request(what, names, options)
         return files.file_of(self._service, path, format, params)
+
+    def export_figure(
+        self,
+        what: ExportKind,
+        *names: str,
+        figure: str,
+        format: files.FigureFormat = "pdf",
+        width: str = "3.25in",
+        **options: Any,
+    ) -> bytes:
+        """Get a figure as a file for a paper, printed by the service.
+
+        Args:
+            what: the answer that has the figure; as for ``export``.
+            figure: name of the figure, such as ``curves``; the refusal of a wrong name lists the names.
+            width: width of the file: 3.25in, 8.3cm, 83mm or 234pt.
+
+        Raises:
+            NotFound: there is no such figure.
+            Invalid: the width is wrong.
+            Refused: the service lacks matplotlib, and the message says how to install it.
+        """
+        path, params = figure_request(what, names, figure, options)
+        return files.figure_of(self._service, path, {**params, "format": format, "width": width})
 
     def report_card(self, method: str) -> answers.ReportCard:
         """Get the report card of a method: its results in all analyses and tasks that this service has run."""

@@ -1,4 +1,4 @@
-"""Answers as CSV and Parquet files."""
+"""Answers as files: CSV and Parquet, tables for papers, printed figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
@@ -7,16 +7,32 @@ from typing import Any, Literal
 from normbench.connection import Connection
 from normbench.errors import Missing
 
-FileFormat = Literal["csv", "parquet"]
-MEDIA_TYPES: Mapping[FileFormat, str] = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+FileFormat = Literal["csv", "parquet", "latex", "markdown"]
+FigureFormat = Literal["pdf", "svg", "png"]
+MEDIA_TYPES: Mapping[FileFormat, str] = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "latex": "application/x-tex",
+    "markdown": "text/markdown",
+}
 
 
 def file_of(service: Connection, path: str, format: FileFormat, params: Mapping[str, Any]) -> bytes:
-    """Content of a CSV or Parquet file with the rows of all pages at ``path``."""
+    """Content of a file with the rows of all pages at ``path``."""
     pages = list(_pages(service, path, format, params))
     if len(pages) == 1:
         return pages[0]
     return _join_csv(pages) if format == "csv" else _join_parquet(pages)
+
+
+def figure_of(service: Connection, path: str, params: Mapping[str, Any]) -> bytes:
+    """Content of a printed figure at ``path``."""
+
+    def once() -> bytes:
+        with service.stream(path, params=params) as answer:
+            return answer.read()
+
+    return service.patiently(once)
 
 
 def _pages(service: Connection, path: str, format: FileFormat, params: Mapping[str, Any]) -> Iterator[bytes]:

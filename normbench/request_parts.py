@@ -31,7 +31,9 @@ NAMES = {
     "citations": "a name to cite",
 }
 
-ExportKind = Literal["board", "overall", "comparison", "sweep", "sweeps", "experiment", "experiments", "measurements"]
+ExportKind = Literal[
+    "board", "overall", "comparison", "sweep", "sweeps", "experiment", "experiments", "measurements", "report card"
+]
 
 
 def own_url() -> str:
@@ -99,6 +101,8 @@ def table_request(what: ExportKind, names: Sequence[str], options: Mapping[str, 
         path = OVERALL
     elif what == "sweep":
         path = path_to("sweeps", *names)
+    elif what == "report card":
+        path = f"{path_to('methods', *names)}/report-card"
     elif what == "sweeps":
         path, params["limit"] = SWEEPS, MAX_ON_A_PAGE
     elif what == "experiment":
@@ -108,6 +112,15 @@ def table_request(what: ExportKind, names: Sequence[str], options: Mapping[str, 
     else:
         path = f"{path_to('runs', *names)}/measurements"
     return path, params
+
+
+def figure_request(
+    what: ExportKind, names: Sequence[str], figure: str, options: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Path and query parameters of the figure that ``Client.export_figure`` asks for; arguments as there."""
+    path, params = table_request(what, names, options)
+    within = path_to("figures", figure).removeprefix("/v1")
+    return path.removesuffix("/measurements") + within, {name: value for name, value in params.items() if value}
 
 
 def idempotency_header(key: str | None) -> dict[str, str]:

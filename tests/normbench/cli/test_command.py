@@ -49,6 +49,7 @@ def test_every_command_has_help_and_can_answer_in_json() -> None:
         "open",
         "export board",
         "export overall",
+        "export report-card",
         "export comparison",
         "export experiment",
         "export experiments",

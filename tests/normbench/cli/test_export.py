@@ -159,3 +159,30 @@ def test_parquet_is_not_poured_into_a_terminal() -> None:
     command = [sys.executable, "-P", "-m", "normbench", "export", "board", "permuted_digits", "--format", "parquet"]
     told = on_a_terminal(command, 200, {"NORMBENCH_URL": "http://127.0.0.1:9"})
     assert told == "normbench: Parquet is not for terminals; name a file with --output\n"
+
+
+def test_tables_for_papers_are_exported_by_format_or_suffix(api: str, db: Database, tmp_path: Path) -> None:
+    result(db, "layer_norm", [0.80, 0.81, 0.82], [10, 12, 13])
+    board = ("export", "board", "permuted_digits", "--profile", "smoke")
+    assert "| layer_norm | **81.00** |" in normbench(*board, "--format", "markdown")
+    normbench(*board, "-o", tmp_path / "board.tex")
+    assert r"layer\_norm & \textbf{81.00} &" in (tmp_path / "board.tex").read_text()
+    assert "\\begin{tabular}" in normbench("export", "overall", "--profile", "smoke", "--format", "latex")
+    card = ("export", "report-card", "layer_norm")
+    assert "| permuted_digits (smoke) | 1 of 1 |" in normbench(*card, "--format", "markdown")
+    assert rows_of(normbench(*card)) == []
+    assert from_json(*card)["method"] == "layer_norm"
+    told = normbench("export", "experiments", "--format", "latex", status=2)
+    assert "--format latex: choose from csv, parquet" in told
+
+
+def test_figures_are_exported_in_the_width_of_a_column(api: str, db: Database, tmp_path: Path) -> None:
+    result(db, "layer_norm", [0.80, 0.81, 0.82], [10, 12, 13])
+    board = ("export", "board", "permuted_digits", "--profile", "smoke", "--figure")
+    normbench(*board, "intervals", "-o", tmp_path / "intervals.pdf")
+    assert (tmp_path / "intervals.pdf").read_bytes()[:5] == b"%PDF-"
+    assert 'width="486pt"' in normbench(*board, "intervals", "--format", "svg", "--width", "6.75in")
+    assert "write 3.25in, 8.3cm" in normbench(*board, "intervals", "--width", "0in", status=2)
+    assert "choose from curves, intervals" in normbench(*board, "pie", status=2)
+    assert "choose from pdf, svg, png" in normbench(*board, "curves", "--format", "csv", status=2)
+    assert "leave one of them out" in normbench(*board, "curves", "--json", status=2)
