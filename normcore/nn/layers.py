@@ -333,6 +333,7 @@ class Layer(nn.Module):
             batches: inputs as of ``forward``.
 
         Raises:
+            TypeError: a batch is no input, such as the pairs of a data loader with targets.
             ValueError: there is no batch, or the layer keeps no statistics.
         """
         if not batch_norms(self) or not self.statistics.tracked:
@@ -341,6 +342,11 @@ class Layer(nn.Module):
         try:
             with torch.no_grad(), population_statistics(self.eval()):
                 for x in batches:
+                    if not isinstance(x, Tensor | PackedSequence):
+                        raise TypeError(
+                            f"calibrate: expected batches of inputs, received a {type(x).__name__};"
+                            " of pairs (x, y), write layer.calibrate(x for x, y in batches)"
+                        )
                     self(x)
         finally:
             self.train(training)

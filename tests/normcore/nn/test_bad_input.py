@@ -327,3 +327,14 @@ def test_weights_on_another_device_are_refused_by_torch(name: str) -> None:
     setattr(layer.get_submodule(of), last, moved)
     with pytest.raises(RuntimeError, match="device"):
         layer(torch.randn(5, 2, 3))
+
+
+def test_calibrate_names_what_it_cannot_read_and_keeps_the_statistics() -> None:
+    layer = LSTM(F, H, norm="recurrent_batch_norm")
+    layer(torch.randn(T, 5, F))
+    before = {name: buffer.clone() for name, buffer in layer.named_buffers()}
+    pairs = [(torch.randn(T, 5, F), torch.zeros(5))]
+    with pytest.raises(TypeError, match=r"expected batches of inputs, received a tuple; .* layer.calibrate\(x"):
+        layer.calibrate(pairs)  # type: ignore[arg-type]
+    assert all(torch.equal(buffer, before[name]) for name, buffer in layer.named_buffers())
+    assert before
