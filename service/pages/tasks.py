@@ -1,7 +1,7 @@
 """The pages of tasks: all tasks, and the rules of one task."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import Path, Request
 from starlette.responses import Response
@@ -10,18 +10,20 @@ from normcore.data import registry
 from normcore.data.registry import by_hand
 from normcore.spec import TASKS
 from normcore.spec.files import dump_yaml
-from normcore.spec.task import Need
+from normcore.spec.task import Need, ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.catalogue import descriptions
+from service.catalogue.equations import equation_of
 from service.catalogue.schemas import DatasetOut, ProfileOut
 from service.http.dependencies import AppParts, AppPartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.schemas import LeaderboardSummary
 from service.pages.options import options_of
-from service.pages.rendering import page
+from service.pages.rendering import answer_from_cache, html, page
 from service.pages.routing import PageRouter
+from service.pages.task_answers import BoardAnswer, board_answers
 
 router = PageRouter()
 
@@ -50,18 +52,37 @@ def _entries(boards: Sequence[LeaderboardSummary]) -> str:
 def get_task(request: Request, name: Annotated[str, Path()], parts: AppPartsDep) -> Response:
     """Page of a task: its data, metric and profiles."""
     check_found("task", name, TASKS)
-    task = descriptions.task(name)
     with parts.db.snapshot() as session:
         boards = [one for one in leaderboards.leaderboards(session) if one.task == name]
-    known = TASKS[name]
-    return page(
+        profiles = dict.fromkeys(cast(ProfileName, board.profile) for board in boards)
+        data = [_data(parts, need) for need in _needs(name)]
+        version = [leaderboards.version(session, name, profile) for profile in profiles], data
+        return answer_from_cache(
+            request,
+            parts,
+            repr(version),
+            lambda: _page(request, name, boards, data, board_answers(session, name, boards)),
+        )
+
+
+def _page(
+    request: Request,
+    name: str,
+    boards: Sequence[LeaderboardSummary],
+    data: Sequence[tuple[DatasetOut, str]],
+    answers: Sequence[BoardAnswer],
+) -> str:
+    task, known = descriptions.task(name), TASKS[name]
+    return html(
         request,
         "tasks/task.html",
         task=task,
         boards=boards,
+        answers=answers,
+        equation=equation_of(known),
         answer=answer(name),
         profiles={profile: _describe_profile(found) for profile, found in task.profiles.items()},
-        data=[_data(parts, need) for need in _needs(name)],
+        data=data,
         options=options_of(known.model_json_schema(), without=("name", "profile")),
         validates_with=BENCHMARKS[name].validates_with if name in BENCHMARKS else None,
     )
@@ -82,7 +103,8 @@ def _selection(name: str) -> str:
     metric = getattr(chosen, "metric", None)
     if metric is not None:
         return f", with the model that has the best validation {metric.name.replace('_', ' ')}"
-    return f", by the mean of the last {getattr(chosen, 'evaluations', 1)} evaluations"
+    last = getattr(chosen, "evaluations", 1)
+    return ", by the last evaluation" if last == 1 else f", by the mean of the last {last} evaluations"
 
 
 def _needs(name: str) -> list[Need]:

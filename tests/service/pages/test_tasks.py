@@ -8,6 +8,7 @@ from normcore.spec import TASKS
 from service.pages.options import may_be
 from service.pages.tasks import answer
 from tests.service.pages.conftest import NewPage, Site, check_looks
+from tests.service.pages.test_targets import check_targets
 
 HTML = {"Accept": "text/html"}
 
@@ -39,6 +40,35 @@ def test_data_that_is_missing_comes_with_the_command_that_fetches_it(site: Site,
     expect(page.get_by_role("heading", level=1)).to_contain_text("Permuted MNIST")
 
 
+def test_the_first_card_says_which_method_is_best_and_which_rate_to_take(month_site: Site, new_page: NewPage) -> None:
+    page = new_page(month_site)
+    page.goto("/tasks/permuted_digits")
+    first = page.locator("main > section").first
+    expect(first).to_contain_text("tie for first (")
+    expect(first).to_contain_text("Learning rate for recurrent_batch_norm: 0.002, the best of 6 by validation")
+    expect(first).to_contain_text("The profile has 0.002.")
+    table = page.get_by_role("table", name="Learning rates that were best on permuted_digits, small")
+    expect(table.locator("tbody tr")).to_have_count(7)
+    check_looks(page)
+    check_targets(page)
+    first.get_by_role("link", name="Board of small").click()
+    expect(page).to_have_url(f"{month_site.url}/boards/permuted_digits?profile=small")
+
+
+def test_a_task_without_entries_says_what_to_submit(empty_site: Site) -> None:
+    shown = httpx.get(f"{empty_site.url}/tasks/permuted_mnist", headers=HTML).text
+    assert (
+        'Nothing is measured here yet: <a href="/submit?task=permuted_mnist">submit the first experiment</a>' in shown
+    )
+    assert "Which learning rate" not in shown
+
+
+def test_an_unchanged_page_of_a_task_is_not_sent_again(site: Site) -> None:
+    with httpx.Client(base_url=site.url, headers=HTML) as client:
+        etag = client.get("/tasks/permuted_mnist").headers["etag"]
+        assert client.get("/tasks/permuted_mnist", headers={"If-None-Match": etag}).status_code == 304
+
+
 def test_a_task_leads_to_its_form(site: Site, new_page: NewPage) -> None:
     page = new_page(site)
     page.goto("/tasks/sequential_digits")
@@ -51,6 +81,7 @@ def test_the_answer_says_in_a_sentence_which_metric_decides() -> None:
         "The method with the highest accuracy on test data wins, with the model that has the best validation accuracy."
     )
     assert answer("char_lm").startswith("The method with the lowest bits per char")
+    assert answer("handwriting") == "The method with the lowest nats on test data wins, by the last evaluation."
     assert answer("step_cost") == "An analysis: it gives findings, not ranks."
 
 
