@@ -2,12 +2,13 @@
 
 import logging
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from guide import notebooks
 from guide.formulas import typeset
 from guide.reference import PAGES
 
@@ -17,9 +18,12 @@ TITLE = re.compile(r"^# \S", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated reference pages to the site."""
+    """Add the generated reference pages to the site, and a page for each notebook."""
     for name, write in PAGES.items():
         files.append(File.generated(config, f"reference/{name}.md", content=write()))
+    for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
+        content = notebooks.page(file.content_string, PurePosixPath(file.src_uri).name)
+        files.append(File.generated(config, file.src_uri.removesuffix("ipynb") + "md", content=content))
     return files
 
 

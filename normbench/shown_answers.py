@@ -41,6 +41,12 @@ class ShownAnswer(dict[str, Any]):
 
         return to_html(self.parts())
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the same tables where IPython cannot show HTML."""
+        from normbench.display.html import to_text
+
+        printer.text(to_text(self.parts()))
+
 
 class ShownLeaderboard(ShownAnswer):
     """Leaderboard: a row for each entry."""

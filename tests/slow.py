@@ -26,6 +26,7 @@ MODULES = (
     "examples/test_adding_problem.py",
     "examples/test_mean_absolute_norm.py",
     "guide/test_documents.py",
+    "guide/test_notebooks.py",
     "guide/test_reference.py",
     "guide/test_strict.py",
     "migrations/test_m0004.py",

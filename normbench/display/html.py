@@ -1,4 +1,4 @@
-"""Tables and text as HTML, for notebooks. All text is escaped; there is no script and no style sheet."""
+"""Tables and text for notebooks, as HTML and as plain text. All text is escaped; there is no script."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -19,6 +19,15 @@ def to_html(parts: Iterable[Any]) -> str:
     return f"<div>{''.join(_html(part) for part in _flat(parts))}</div>"
 
 
+def to_text(parts: Iterable[Any]) -> str:
+    """Plain text of tables, text and other things that rich draws, one below the other."""
+    drawn = StringIO()
+    console = Console(file=drawn, width=WIDTH, color_system=None, force_jupyter=False)  # else a notebook shows it, too
+    for part in parts:
+        console.print(part)
+    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
+
+
 def progress_bar(done: int, total: int, text: str) -> str:
     """HTML of a bar with a text beside it."""
     return f'<progress value="{done}" max="{max(total, 1)}"></progress> {escape(text)}'
@@ -37,9 +46,7 @@ def _html(part: Any) -> str:
         return "".join(_table(part))
     if isinstance(part, str | Text):
         return _paragraph(str(part))
-    console = Console(file=StringIO(), width=WIDTH, color_system=None)
-    console.print(part)
-    return f"<pre>{escape(console.file.getvalue())}</pre>"  # type: ignore[attr-defined]
+    return f"<pre>{escape(to_text([part]))}</pre>"
 
 
 def _paragraph(text: str) -> str:

@@ -12,6 +12,7 @@ VOID = frozenset(
     }
 )
 """Elements without content."""
+DOCTYPE = "<!doctype html>\n"
 RAW = frozenset({"script", "style"})
 
 
@@ -44,7 +45,7 @@ class Element:
 
     def __str__(self) -> str:
         if self.tag == "":
-            return "<!doctype html>\n" + self._inside().lstrip()
+            return DOCTYPE + self._inside().lstrip()
         given = "".join(f" {k}" if v is None else f' {k}="{escape(v)}"' for k, v in self.attributes.items())
         end = "" if self.tag in VOID and not self.content else f"{self._inside()}</{self.tag}>"
         closed = "/" if not end and self.tag in ("path", "rect", "circle", "line") else ""

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from io import StringIO
 from typing import Any
 
 import pytest
+from IPython.lib.pretty import RepresentationPrinter
 from pydantic import BaseModel, TypeAdapter
 
 from normbench.shown_answers import (
@@ -90,6 +92,17 @@ def test_an_answer_becomes_a_frame_with_a_row_for_each_part(what: str) -> None:
     frame = answer.to_frame()
     assert len(frame) == rows
     assert json.loads(json.dumps(answer)) == answer, "it is still the answer"
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_an_answer_is_a_table_of_text_where_there_is_no_html(what: str) -> None:
+    answer, _ = ANSWERS[what]
+    printer = RepresentationPrinter(output := StringIO())
+    printer.pretty(answer)
+    printer.flush()
+    shown = output.getvalue()
+    assert "{" not in shown
+    assert shown.splitlines()[0].strip() in Html(answer._repr_html_()).text
 
 
 def test_columns_are_named_by_the_path_of_their_field() -> None:
