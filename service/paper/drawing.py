@@ -8,7 +8,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import cycle, product
 from typing import Any, cast
 
 from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ from service.paper.heatmap import draw_heatmap
 POINTS = 0.55  # of a pixel of a page: a figure of a page is about twice as wide as a column
 ROW, LINE = 0.06, 0.11  # inches of a row of intervals, and of each line of its name
 AROUND_ROWS = 0.42  # inches above and below the rows
-MOST_ROWS = 60  # rows that a page has space for
+MOST_ROWS, MOST_HEIGHT = 50, 9.0  # rows and inches that a page has space for
 PLOT, PANEL, MOST_PLOT = 0.6, 0.36, 3.6  # height of a plot and of a panel, in widths of the figure; most inches
 KINDS = {"scatter", "bar", "heatmap"}
 DASHES: Mapping[str, Any] = {
@@ -36,6 +36,7 @@ DASHES: Mapping[str, Any] = {
     "longdash": (0, (8, 2)),
     "longdashdot": (0, (8, 1.5, 1, 1.5)),
 }
+IN_TURN = ("solid", "longdash", "dashdot", "longdashdot")
 MARKERS = {
     "circle": "o",
     "square": "s",
@@ -59,7 +60,7 @@ def draw(figure: Figure, width: float) -> Drawing:
         Invalid: the figure has a kind of trace that is not drawn here.
     """
     layout = figure["layout"]
-    names = wrap_names(layout["yaxis"].get("ticktext", ())[:MOST_ROWS], width)
+    names = _fitting(wrap_names(layout["yaxis"].get("ticktext", ())[:MOST_ROWS], width))
     rows = len(names)
     traces = [trace for trace in figure["data"] if not rows or _is_within(trace, rows)]
     panels = [name for name in layout if name.startswith("yaxis")]
@@ -81,9 +82,17 @@ def draw(figure: Figure, width: float) -> Drawing:
     return drawing
 
 
+def _fitting(names: Sequence[str]) -> Sequence[str]:
+    """Names of the first rows, as many as fit on a page."""
+    return names[: int((MOST_HEIGHT - AROUND_ROWS) / _row_height(names))] if names else names
+
+
+def _row_height(names: Sequence[str]) -> float:
+    return ROW + LINE * max(name.count("\n") + 1 for name in names)
+
+
 def _height_of_rows(names: Sequence[str]) -> float:
-    lines = max(name.count("\n") + 1 for name in names)
-    return (ROW + LINE * lines) * len(names) + AROUND_ROWS
+    return _row_height(names) * len(names) + AROUND_ROWS
 
 
 def _first_rows(axis: Mapping[str, Any], rows: int) -> Mapping[str, Any]:
@@ -120,11 +129,16 @@ class PrintStyle:
 
 
 def _styles(traces: Sequence[Mapping[str, Any]]) -> Iterator[PrintStyle]:
-    """Yield a style for each trace. No two lines of a legend have the same dash and symbol."""
+    """Yield a style for each trace. No two lines of a legend have the same dash and symbol, and opaque lines that are
+    solid on the page get dashes in turn."""
     taken: set[tuple[str, str]] = set()
     place = 0
+    in_turn = cycle(IN_TURN)
     for trace in traces:
-        wanted = (trace.get("line", {}).get("dash", "solid"), _symbol(trace))
+        dash = trace.get("line", {}).get("dash", "solid")
+        if dash == "solid" and _is_named(trace) and "lines" in trace.get("mode", "") and trace.get("opacity", 1) == 1:
+            dash = next(in_turn)
+        wanted = (dash, _symbol(trace))
         if _is_named(trace) and "lines" in trace.get("mode", ""):
             others = product(DASHES, [wanted[1]])
             wanted = next((one for one in [wanted, *others] if one not in taken), wanted)

@@ -147,9 +147,12 @@ def test_texts_are_no_mathematics_and_no_markup() -> None:
 
 def test_a_figure_of_very_many_rows_fits_a_page_and_says_how_many_are_missing() -> None:
     drawing = drawn(rows_of([f"m{k}" for k in range(500)]))
-    assert drawing.get_size_inches()[1] < 11
+    assert drawing.get_size_inches()[1] < 10
     assert len(drawing.axes[0].get_yticks()) == MOST_ROWS
     assert drawing.axes[0].get_xlabel() == f"test accuracy\n(the first {MOST_ROWS} of 500 rows)"
+    long = drawn(rows_of([f"{LONG} {k}" for k in range(500)]))
+    assert long.get_size_inches()[1] < 10
+    assert "of 500 rows" in long.axes[0].get_xlabel()
 
 
 def test_a_kind_of_trace_that_only_pages_draw_is_refused() -> None:
