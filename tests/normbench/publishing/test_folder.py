@@ -81,11 +81,11 @@ def test_a_list_that_publish_did_not_write_is_refused(tmp_path: Path, written: s
         Folder(tmp_path, force=True)
 
 
-@pytest.mark.parametrize("name", ["../secret", "/etc/hostname", "a/../../secret"])
+@pytest.mark.parametrize("name", ["../secret", "{folder}/secret", "a/../../secret"])
 def test_a_list_cannot_name_files_outside_of_the_folder(tmp_path: Path, name: str) -> None:
     secret, target = tmp_path / "secret", tmp_path / "site"
     secret.write_text("mine")
     target.mkdir()
-    (target / "published.json").write_text(json.dumps({"files": [name]}))
+    (target / "published.json").write_text(json.dumps({"files": [name.format(folder=tmp_path)]}))
     assert Folder(target, force=True).write(FIRST, {}) == []
     assert secret.read_text() == "mine"

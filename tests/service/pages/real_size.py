@@ -513,14 +513,14 @@ def _values(metrics: Sequence[Metric], scale: Scale, value: float) -> Iterator[t
         yield metric.name, value if k == 0 else 0.6 * skill
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Fill the database of a data directory."""
     from service.processes.startup import prepare
     from service.settings import Settings
 
     parser = argparse.ArgumentParser(description="Fill an empty data directory with a month of a group.")
     parser.add_argument("--data-dir", type=Path, required=True, help="an empty folder, or the name of a new one")
-    folder: Path = parser.parse_args().data_dir
+    folder: Path = parser.parse_args(arguments).data_dir
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "normbench.db"
     if file.exists():
