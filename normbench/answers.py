@@ -332,6 +332,24 @@ class Sweep(SweepSummary):
     verdict: Verdict
 
 
+class FieldImportance(TypedDict):
+    """Importance of a field: the share of the variance that the forest loses if this field is shuffled."""
+
+    field: str
+    importance: float
+
+
+class Importance(TypedDict):
+    """Importance of a sweep's fields. ``explained`` is the share of the variance that the forest explains out of bag,
+    None without a forest. ``note`` says why there are no numbers, or why they say nothing.
+    """
+
+    n_cells: int
+    explained: float | None
+    fields: list[FieldImportance]
+    note: str | None
+
+
 class SweepPlan(TypedDict):
     """Plan of a sweep: the experiments, runs and seconds that submitting it would take.
 

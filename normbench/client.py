@@ -207,6 +207,11 @@ class Client:
         found = self._service.call("GET", path_to("sweeps", sweep_id), safe=True, within=within)
         return cast(answers.Sweep, ShownSweep(found))
 
+    def sweep_importance(self, sweep_id: str) -> answers.Importance:
+        """Get the importance of each field of a sweep, by a random forest. It proves nothing."""
+        found = self._service.call("GET", f"{path_to('sweeps', sweep_id)}/importance", safe=True)
+        return cast(answers.Importance, found)
+
     def sweeps(self, *, page_size: int = 50) -> Iterator[answers.SweepSummary]:
         """Iterate over all sweeps, newest first. Pages are asked for as they are needed."""
         return Pages(self._pages(SWEEPS, {"limit": page_size}), "sweeps")

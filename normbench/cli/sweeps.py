@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from normbench.answers import ENDED, Sweep
+from normbench.answers import ENDED, Importance, Sweep
 from normbench.cli import command
 from normbench.cli.command import DIVERGED, FAILED, INTERRUPTED, Json, add_file_name, read, standard_input_or
 from normbench.client import Client
 from normbench.display import progress
 from normbench.display import sweeps as display
 from normbench.display.queue import Queue
-from normbench.errors import NormbenchError
+from normbench.errors import NormbenchError, NotFound
 
 
 def sweep(
@@ -73,7 +73,7 @@ def wait_for(client: Client, sweep_id: str, as_json: bool) -> None:
         typer.echo(f"  come back to it:  normbench watch {sweep_id}", err=True)
         typer.echo(f"  stop it:          normbench cancel {sweep_id}", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    command.show(as_json, ended, display.sweep(ended))
+    command.show(as_json, ended, display.sweep(ended, _importance_of(client, ended)))
     for cell, name in zip(ended["cells"], display.names_of(ended), strict=True):
         if cell["state"] != "succeeded":
             id = cell["experiment_id"]
@@ -91,4 +91,14 @@ def wait_for(client: Client, sweep_id: str, as_json: bool) -> None:
 def status(client: Client, sweep_id: str, as_json: bool) -> None:
     """Show a sweep's cells."""
     found = client.sweep(sweep_id)
-    command.show(as_json, found, display.sweep(found))
+    command.show(as_json, found, display.sweep(found, _importance_of(client, found)))
+
+
+def _importance_of(client: Client, found: Sweep) -> Importance | None:
+    """Importance of a sweep's fields; None if it cannot have any, or if an older service does not know it."""
+    if not found["metric"] or len(found["grid"]) + len(found["random"]) < 2:
+        return None
+    try:
+        return client.sweep_importance(found["id"])
+    except NotFound:
+        return None

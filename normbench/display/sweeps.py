@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from normbench.answers import Sweep, SweepCell, SweepPlan, SweepSummary
+from normbench.answers import Importance, Sweep, SweepCell, SweepPlan, SweepSummary
 from normbench.display.numbers import age, decimal, duration, format_count, interval
 from normbench.display.table import Column, Table, block
 from normcore.spec.names import cell_names, option, write_shared_changes
@@ -40,13 +40,27 @@ def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
     return Table("Sweeps, newest first", columns, rows)
 
 
-def sweep(found: Sweep) -> Group:
-    """Table of a sweep's cells with the best one marked, and expected test values of searches of fewer cells."""
-    parts: list[RenderableType] = [_cells(found)]
+def sweep(found: Sweep, importance: Importance | None = None) -> Group:
+    """Verdict on a sweep, table of its cells with the best one marked, expected test values of searches of fewer cells,
+    and the importance of its fields."""
+    verdict = found.get("verdict") or {"claim": "", "detail": ""}  # older services do not have this field
+    parts: list[RenderableType] = []
+    if verdict["claim"]:
+        parts.append(Text(" ".join(filter(None, (verdict["claim"], verdict["detail"]))), "bold"))
+    parts.append(_cells(found))
     if len(found["budget_curve"]) and any(len(curve) > 1 for curve in found["budget_curve"].values()):
         parts.append(_budgets(found["budget_curve"]))
     parts += [Text(_flip(flip)) for flip in found["budget_flips"]]
+    if importance is not None and importance["fields"]:
+        parts.append(_importance(importance))
     return Group(*parts)
+
+
+def _importance(found: Importance) -> Table:
+    explained = f"explains {max(found['explained'] or 0.0, 0.0):.0%} of the variance out of bag"
+    rows = [(option(one["field"]), f"{max(one['importance'], 0.0):.2f}") for one in found["fields"]]
+    title = f"Importance of the fields, by a random forest that {explained}"
+    return Table(title, [Column("field"), Column("importance")], rows, found["note"])
 
 
 def plan(found: SweepPlan) -> Group:

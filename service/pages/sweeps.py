@@ -12,8 +12,9 @@ from normcore.spec.metric import Metric
 from normcore.spec.names import option, write_shared_changes
 from service import wording
 from service.experiments.lifecycle import WAITING
-from service.http.dependencies import AppPartsDep
+from service.http.dependencies import AppParts, AppPartsDep
 from service.http.pages import AnId
+from service.http.readers import in_slow_reader
 from service.leaderboards.seeds import FEWEST, are_too_few
 from service.pages.cells import has_diverged, list_cells, show_cells
 from service.pages.forms import own_fields
@@ -27,7 +28,7 @@ from service.sweeps import api, queries
 from service.sweeps.examples import WRITTEN
 from service.sweeps.figures import metric_of, subject
 from service.sweeps.levels import Field, fields_of
-from service.sweeps.schemas import BudgetFlip, Sweep, SweepSummary
+from service.sweeps.schemas import BudgetFlip, Importance, Sweep, SweepSummary
 
 router = PageRouter()
 
@@ -81,6 +82,22 @@ def get_sweep(
         may_cancel=sweep.state in WAITING,
         may_retry=any(cell.state in ("failed", "cancelled") for cell in sweep.cells),
     )
+
+
+@router.get("/sweeps/{sweep_id}/importance")
+async def get_importance(request: Request, sweep_id: Annotated[str, Path()], parts: AppPartsDep) -> Response:
+    """Page of the importance of a sweep's fields. The page of the sweep takes the section from here."""
+    found = await in_slow_reader(_importance, parts, sweep_id)
+    return page(request, "sweeps/importance.html", sweep_id=sweep_id, found=found, widest=_widest(found))
+
+
+def _importance(parts: AppParts, sweep_id: str) -> Importance:
+    with parts.db.snapshot() as session:
+        return queries.importance(session, parts.answer_cache, sweep_id)
+
+
+def _widest(found: Importance) -> float:
+    return max((field.importance for field in found.fields), default=0.0) or 1.0
 
 
 def _sorts(fields: Sequence[Field], metric: Metric | None) -> list[tuple[str, str]]:

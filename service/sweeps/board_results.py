@@ -1,6 +1,6 @@
 """Results of a sweep's cells, read from the boards that show them."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -50,6 +50,7 @@ class BoardResults:
 
 RESULTS = TypeAdapter(BoardResults)
 _Board = tuple[str, ProfileName, str]
+Version = tuple[Hashable, ...]
 
 
 def board_results(session: Session, answer_cache: AnswerCache, sweep_id: str) -> BoardResults:
@@ -59,11 +60,19 @@ def board_results(session: Session, answer_cache: AnswerCache, sweep_id: str) ->
         answer_cache: cache of the results.
     """
     boards = _boards(session, sweep_id)
-    version = tuple((board, leaderboards.version(session, *board[:2])) for board in boards)
     content = answer_cache.get(
-        ("sweep", sweep_id), version, lambda: RESULTS.dump_json(_results(session, sweep_id, boards))
+        ("sweep", sweep_id), _version(session, boards), lambda: RESULTS.dump_json(_results(session, sweep_id, boards))
     )
     return RESULTS.validate_json(content)
+
+
+def version_of_results(session: Session, sweep_id: str) -> Version:
+    """Version of the results of a sweep: it changes if a run is added to one of the sweep's boards."""
+    return _version(session, _boards(session, sweep_id))
+
+
+def _version(session: Session, boards: Sequence[_Board]) -> Version:
+    return tuple((board, leaderboards.version(session, *board[:2])) for board in boards)
 
 
 def _boards(session: Session, sweep_id: str) -> list[_Board]:

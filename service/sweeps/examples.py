@@ -73,6 +73,12 @@ SWEEP = schemas.Sweep(
     verdict=schemas.NO_VERDICT,
 )
 SWEEP.verdict = verdict(SWEEP)
+IMPORTANCE = schemas.Importance(
+    n_cells=36,
+    explained=0.81,
+    fields=[schemas.FieldImportance("training.optimizer.lr", 1.32), schemas.FieldImportance("norm.gain_init", 0.21)],
+    note=None,
+)
 PLAN = schemas.SweepPlan(
     n_experiments=2,
     n_runs=2,

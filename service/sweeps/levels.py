@@ -75,7 +75,7 @@ def _of_numbers(path: str, values: Sequence[float]) -> Field:
     if len(different) <= MAX_VALUES:
         numbers = {value: number for number, value in enumerate(different)}
         of_cells = [numbers[value] for value in values]
-        return Field(path, list(map(text, different)), of_cells, _spread(of_cells, len(different)))
+        return Field(path, _name_numbers(different), of_cells, _spread(of_cells, len(different)))
     bounds = [len(different) * k // BINS for k in range(BINS + 1)]
     bins = [different[low:high] for low, high in pairwise(bounds)]
     numbers = {value: number for number, own in enumerate(bins) for value in own}
@@ -91,6 +91,11 @@ def _of_numbers(path: str, values: Sequence[float]) -> Field:
 
 def _spread(of_cells: Sequence[int], n_levels: int) -> list[float]:
     return [level / max(n_levels - 1, 1) for level in of_cells]
+
+
+def _name_numbers(numbers: Sequence[float]) -> list[str]:
+    attempts = [[_number(number, digits) for number in numbers] for digits in DIGITS[2:]]
+    return next((names for names in attempts if len(set(names)) == len(names)), attempts[-1])
 
 
 def _name_bins(bins: Sequence[Sequence[float]]) -> list[str]:

@@ -13,8 +13,9 @@ from service.experiments.schemas import State, derived_state
 from service.experiments.tables import Experiment, Run
 from service.http.answer_cache import AnswerCache
 from service.sweeps import schemas
-from service.sweeps.board_results import BoardResults, board_results
+from service.sweeps.board_results import BoardResults, board_results, version_of_results
 from service.sweeps.findings import metric_of
+from service.sweeps.importance import importance as explain_sweep
 from service.sweeps.tables import Sweep, SweepCell
 from service.sweeps.verdict import verdict
 
@@ -48,6 +49,18 @@ def sweep(session: Session, answer_cache: AnswerCache, sweep_id: str) -> schemas
     )
     answer.verdict = verdict(answer)
     return answer
+
+
+def importance(session: Session, answer_cache: AnswerCache, sweep_id: str) -> schemas.Importance:
+    """Importance of the fields of a sweep. Fitting the forest takes up to seconds.
+
+    Raises:
+        NotFound: there is no such sweep.
+    """
+    found = sweep(session, answer_cache, sweep_id)
+    scores = board_results(session, answer_cache, sweep_id).scores
+    of_cells = [scores.get(cell.fingerprint) for cell in found.cells]
+    return explain_sweep(found, of_cells, answer_cache, version_of_results(session, sweep_id))
 
 
 def sweeps(session: Session, *, before: str | None, limit: int) -> list[schemas.SweepSummary]:

@@ -16,6 +16,7 @@ from service.http.dependencies import AppParts, AppPartsDep, DatabaseDep
 from service.http.figures import WantedFigureForm, also_printed, figure_answer
 from service.http.openapi import JSON, Document, Responses, answers, headers, inline_schema, refusals, verbatim
 from service.http.pages import Cursor, Limit, Page, next_page, page
+from service.http.readers import in_slow_reader
 from service.http.routing import Router, check_found
 from service.http.tables import WantedFormat, WantedPaperFormat, also_as_file, as_file, json_answer
 from service.sweeps import api, examples, figures, queries, schemas
@@ -112,20 +113,38 @@ def get_sweep(request: Request, sweep_id: SweepId, parts: AppPartsDep, format: W
 
 
 @router.get(
+    "/{sweep_id}/importance",
+    response_model=schemas.Importance,
+    responses=answers(examples.IMPORTANCE) | refusals(NotFound),
+)
+async def get_importance(sweep_id: SweepId, parts: AppPartsDep) -> Response:
+    """Importance of each field of a sweep, by a random forest. It describes these cells, and proves nothing."""
+    found = await in_slow_reader(importance_of, parts, sweep_id)
+    return json_answer(schemas.IMPORTANCE.dump_json(found))
+
+
+def importance_of(parts: AppParts, sweep_id: str) -> schemas.Importance:
+    """Importance of the fields of a sweep. Call it in a reader's thread, because the forest takes up to seconds."""
+    with parts.db.snapshot() as session:
+        return queries.importance(session, parts.answer_cache, sweep_id)
+
+
+@router.get(
     "/{sweep_id}/figures/{name}", response_model=FigureOut, responses=also_printed(answers(FIGURE)) | refusals(NotFound)
 )
 def get_figure(
     sweep_id: SweepId,
-    name: Annotated[str, Path(description="`budget`.", examples=["budget"])],
+    name: Annotated[str, Path(description="`budget` or `parallel`.", examples=["budget"])],
     parts: AppPartsDep,
     form: WantedFigureForm,
     theme: FigureTheme = "light",
 ) -> Response:
-    """A figure of a sweep as Plotly JSON, as the pages draw it: the expected value of the best of k cells."""
+    """A figure of a sweep as Plotly JSON, as the pages draw it: the expected value of the best of k cells, or
+    the cells as lines over an axis for each field."""
     check_found("figure of a sweep", name, figures.NAMES)
     with parts.db.snapshot() as session:
         found = queries.sweep(session, parts.answer_cache, sweep_id)
-    return figure_answer(figures.draw(found, form.theme(theme)), form, f"{sweep_id}-{name}")
+    return figure_answer(figures.draw(found, name, form.theme(theme)), form, f"{sweep_id}-{name}")
 
 
 @router.post(

@@ -181,5 +181,38 @@ class SweepPlan:
     cells: list[PlannedCell]
 
 
+@dataclass(slots=True)
+class FieldImportance:
+    """Importance of a field of a sweep.
+
+    Attributes:
+        field: dotted path of the field.
+        importance: share of the variance of the cells' test values that the forest no longer explains if the values of
+            this field are shuffled. It is about 0 for a field that does not matter.
+    """
+
+    field: str
+    importance: float
+
+
+@dataclass(slots=True)
+class Importance:
+    """Importance of the fields of a sweep, by a random forest. It describes these cells, and proves nothing.
+
+    Attributes:
+        n_cells: number of cells with a value.
+        explained: share of the variance of the test values that the forest explains for cells that its trees were not
+            fitted to (out of bag). If it is low, the importance means little. Null without a forest.
+        fields: the most important field first; empty without a forest.
+        note: why there are no numbers, or why they say nothing; else null.
+    """
+
+    n_cells: int
+    explained: float | None
+    fields: list[FieldImportance]
+    note: str | None
+
+
 SWEEP = TypeAdapter(Sweep)
+IMPORTANCE = TypeAdapter(Importance)
 PLAN = TypeAdapter(SweepPlan)

@@ -80,7 +80,7 @@ def test_the_page_says_and_draws_where_another_method_becomes_better(swept: Swep
         "74.83%",
         "75.00%",
     ]
-    drawn = page.locator("[data-figure]")
+    drawn = page.locator("#budget [data-figure]")
     drawn.scroll_into_view_if_needed()
     expect(drawn.locator(".plot-area .main-svg").first).to_be_visible(timeout=90_000)
     figure = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.methods}/figures/budget").json()
@@ -131,9 +131,36 @@ def test_cells_are_sorted_filtered_and_paged(swept: Swept, new_page: NewPage, sc
     expect(cells).to_have_count(25)
 
 
+def test_importance_comes_by_itself_and_has_a_page_without_scripts(swept: Swept, new_page: NewPage) -> None:
+    page = new_page(swept.site, figures=True)
+    page.goto(f"/sweeps/{swept.three_fields}")
+    page.locator("#importance").scroll_into_view_if_needed()
+    rows = page.locator("#importance tbody tr")
+    expect(rows.first).to_contain_text("training.optimizer.lr")
+    told = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.three_fields}/importance", timeout=90).json()
+    expect(rows.first).to_contain_text(f"{told['fields'][0]['importance']:.2f}")
+    expect(page.locator("#importance")).to_contain_text(f"explains {told['explained']:.0%} of the variance")
+    drawn = page.locator("#parallel [data-figure]")
+    drawn.scroll_into_view_if_needed()
+    expect(drawn.locator(".plot-area .main-svg").first).to_be_visible()
+    check_looks(page)
+    plain = new_page(swept.site, scripts=False)
+    plain.goto(f"/sweeps/{swept.three_fields}")
+    plain.get_by_role("link", name="Fit a forest to these cells").click()
+    expect(plain.locator("#importance tbody tr")).to_have_count(3)
+
+
+def test_parallel_coordinates_have_a_line_for_each_cell(swept: Swept) -> None:
+    figure = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.two_axes}/figures/parallel").json()
+    lines = {trace["name"]: trace["y"].count(None) for trace in figure["data"]}
+    assert lines["best by validation"] == 1
+    assert lines["diverged (2)"] == 4, "a line that ends at the last axis, and the gap after it"
+    assert figure["layout"]["xaxis"]["ticktext"] == ["gain init", "lr", "test accuracy"]
+
+
 def test_an_unknown_figure_is_refused_with_the_known_name(swept: Swept) -> None:
     answer = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.methods}/figures/heat")
-    assert (answer.status_code, "choose from budget" in answer.json()["detail"]) == (404, True)
+    assert (answer.status_code, "choose from budget, parallel" in answer.json()["detail"]) == (404, True)
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
