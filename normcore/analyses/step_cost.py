@@ -56,7 +56,17 @@ def prepare(spec: AnalysisSpec, seed: int, resources: Resources) -> Work:
     def measure() -> Report:
         return Report(_findings(step_cost(model, norm, task.num_steps, task.batch_size, seed, resources.device)))
 
-    return Work([measure], device=resources.device)
+    def weigh() -> Report:
+        x = torch.zeros(task.num_steps, task.batch_size, 1, device=resources.device)
+        kept, none_kept = (kept_bytes(network(model, one, seed, resources.device), x) for one in (norm, NoNorm()))
+        return Report([_memory_finding(kept / none_kept)])
+
+    return Work([measure, weigh], device=resources.device)
+
+
+def _memory_finding(ratio: float) -> Finding:
+    of = "bytes that a training step keeps for its backward pass, with the method over without normalization"
+    return Finding("memory_ratio", ratio, of, verdict=f"{ratio:.2f}x")
 
 
 def _findings(cost: StepCost) -> list[Finding]:
@@ -119,6 +129,21 @@ def training_step(network: Recurrent, x: Tensor) -> Callable[[], None]:
         optimizer.step()
 
     return step
+
+
+def kept_bytes(network: Recurrent, x: Tensor) -> int:
+    """Bytes that a forward pass of x (T, B, 1) keeps for its backward pass, without parameters and x itself."""
+    kept: dict[int, torch.UntypedStorage] = {}  # views of one tensor share a storage
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        network(x)
+    others = {tensor.untyped_storage().data_ptr() for tensor in (*network.parameters(), x)}
+    return sum(storage.nbytes() for place, storage in kept.items() if place not in others)
 
 
 def time_pairs(

@@ -53,7 +53,9 @@ def _describe_alone(measured: MeasuredOut | None) -> str:
         return ""
     sure = f"95% {wording.ratio_interval(limits)}" if None not in limits else "no interval"
     how = f"{sure}; steps in turns on {measured.device}"
-    return f"a training step takes {_times(ratio)} as long as with {BASELINE} ({how})"
+    kept = values.get("memory_ratio")
+    memory = "" if kept is None else f" and keeps {_times(kept)} as many bytes for its backward pass"
+    return f"a training step takes {_times(ratio)} as long as with {BASELINE} ({how}){memory}"
 
 
 def _describe_boards(boards: Sequence[BoardCost]) -> str:

@@ -163,6 +163,7 @@ class InCell:
 
     cost: str | None
     cost_limits: str | None
+    memory: str | None
     smallest_batch: str | None
     flow: Mapping[str, Sequence[str]] | None
     device: str | None
@@ -175,6 +176,7 @@ def _in_cell(found: CellOut) -> InCell:
     return InCell(
         cost=wording.ratio(values.get("ratio")) if found.step_cost else None,
         cost_limits=wording.ratio_interval(limits) if all(limit is not None for limit in limits) else None,
+        memory=wording.ratio(values["memory_ratio"]) if "memory_ratio" in values else None,
         smallest_batch=None if found.smallest_batch is None else "none" if batch is None else wording.steps(batch),
         flow=_flow(found.gradient_flow) if found.gradient_flow else None,
         device=found.step_cost.device if found.step_cost else None,

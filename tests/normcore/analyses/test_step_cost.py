@@ -11,6 +11,7 @@ from normcore.analyses.step_cost import (
     WARM_UP_PAIRS,
     StepCost,
     cost_of_pairs,
+    kept_bytes,
     median_interval,
     network,
     step_cost,
@@ -126,6 +127,14 @@ def test_networks_differ_only_in_the_norm(method: str, cell: str) -> None:
     assert all(torch.equal(parameters[name], of_plain[name]) for name in parameters.keys() & of_plain.keys())
     assert all(".norm_" in name or "weight_" in name for name in parameters.keys() ^ of_plain.keys())
     assert (ours.options, ours.input_size, ours.hidden_size, ours.kernel) == (model, 1, 100, "reference")
+
+
+def test_an_rnn_keeps_its_states_and_a_norm_keeps_more() -> None:
+    x = torch.zeros(5, 3, 1)
+    plain = network(CELLS["rnn"].model_validate({"cell": "rnn", "hidden_size": 4}), NoNorm(), 0, CPU)
+    assert kept_bytes(plain, x) == 5 * 3 * 4 * 4, "a state for each step, case and unit, in float32"
+    normed = network(CELLS["rnn"].model_validate({"cell": "rnn", "hidden_size": 4}), LayerNorm(sites=("sum",)), 0, CPU)
+    assert kept_bytes(normed, x) > 2 * kept_bytes(plain, x)
 
 
 def test_a_step_is_forward_backward_and_update() -> None:
