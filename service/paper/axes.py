@@ -36,6 +36,7 @@ def set_axis(axes: Axes, side: str, wanted: Mapping[str, Any], width: float) -> 
     axis = axes.xaxis if side == "x" else axes.yaxis
     axis.set_label_text(plain(wanted.get("title", {}).get("text", "")))
     axis.set_visible(wanted.get("visible", True))
+    axes.spines["bottom" if side == "x" else "left"].set_visible(wanted.get("visible", True))
     if wanted.get("type") == "log":
         (axes.set_xscale if side == "x" else axes.set_yscale)("log")
     _set_range(axes, side, wanted)

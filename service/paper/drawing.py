@@ -74,6 +74,8 @@ def draw(figure: Figure, width: float) -> Drawing:
     for k, name in enumerate(panels):
         set_axis(axes[name], "y", _first_rows(layout[name], rows), width)
         set_axis(axes[name], "x", layout["xaxis"] if k == len(panels) - 1 else {**layout["xaxis"], "title": {}}, width)
+    if "scaleanchor" in layout["yaxis"]:
+        axes["yaxis"].set_aspect("equal")
     if rows:
         _tell_rows(axes["yaxis"], rows, len(layout["yaxis"]["ticktext"]))
         axes["yaxis"].set_ylim(rows - 0.5, -0.5)

@@ -15,9 +15,11 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.text import Text
 
 from normcore.figures import Figure
+from normcore.figures.attention import attention
 from normcore.figures.budget import Budget, budgets
 from normcore.figures.confusion import confusion_matrix
 from normcore.figures.curves import curves
+from normcore.figures.film import film
 from normcore.figures.gradients import Flow, gradients
 from normcore.figures.intervals import Interval, intervals
 from normcore.figures.method_curves import MethodLine, method_curves
@@ -59,6 +61,8 @@ KINDS: dict[str, Figure] = {
     "seeds": seed_curves(
         [SeedLine("seed 0", STEPS, STEPS)], SeedLine("mean", STEPS, STEPS), "none", "light", x="x", y="y", target=None
     ),
+    "film": film([[[0.0, 1.0], [1.0, 0.0]]], "t", "glimpse"),
+    "attention": attention([[0.5, 0.5]] * 60, [f"word {k}" for k in range(60)], "t", "step", "token"),
     "confusion": confusion_matrix([[9, 1], [2, 8]], ["cat", "dog"], "t"),
 }
 
@@ -87,7 +91,7 @@ def _texts(drawing: Drawing) -> Iterator[Text]:
     """Texts of a drawing, with the names of rows; not the numbers at ticks, of which some are not shown."""
     for axes in drawing.axes:
         yield from (axes.xaxis.label, axes.yaxis.label, *axes.texts)
-        if axes.yaxis_inverted():
+        if axes.yaxis_inverted() and axes.yaxis.get_visible():
             yield from axes.get_yticklabels()
     for legend in drawing.legends:
         yield from legend.get_texts()
@@ -181,3 +185,8 @@ def test_more_figures_than_the_service_can_print_soon_are_refused() -> None:
             print_figure(KINDS["curves"], "svg", 3.25)
     finally:
         WAITING.release(MOST_AT_ONCE)
+
+
+def test_columns_of_a_heat_map_have_their_own_numbers() -> None:
+    [axes, _] = drawn(attention([[0.1, 0.9]], ["word"], "t", "step", "token")).axes
+    assert axes.get_xlim() == (0.5, 2.5), "steps 1 and 2"
