@@ -79,7 +79,10 @@ class StaticPage:
         root = parse(html)
         place = _Place(self.page.html, urlsplit(self.page.data).path, self.data, files)
         _rewrite(root, place)
+        ids = {element.get("id") for element in root.walk()}
         for element in root.walk():
+            if element.tag == "a" and element.get("href").startswith("#") and element.get("href")[1:] not in ids:
+                element.tag, element.attributes = "span", {"class": DEAD}
             if element.tag == "head":
                 link: dict[str, str | None] = {"rel": "stylesheet", "href": relative(STYLE, self.page.html)}
                 element.content.append(Element("link", link))
@@ -224,7 +227,7 @@ def _target(element: Element, place: _Place) -> str | None:
     file = _file_of_data(href, place) if of_api else place.files.links.get(key_of(href))
     if file is None:
         return None
-    return relative(file, place.file) + (f"#{parts.fragment}" if parts.fragment else "")
+    return relative(file, place.file)  # without the fragment, whose place may be left out
 
 
 def _file_of_data(address: str, place: _Place) -> str | None:
