@@ -255,6 +255,19 @@ def test_a_hundred_seeds_fold_into_a_strip_above_the_curves(month_site: Site, ne
     expect(page.get_by_role("heading", level=1)).to_contain_text(best.replace("seed", "Seed"))
 
 
+def test_the_reason_of_a_failure_is_three_clicks_from_the_list(month_site: Site, new_page: NewPage) -> None:
+    page = new_page(month_site)
+    page.goto("/experiments?state=failed")
+    page.locator(f"a[href='/experiments/{month_site.found['failed']}']").first.click()
+    expect(page.locator("#answer .verdict")).to_contain_text("failed: it ran out of memory: ")
+    expect(page.locator("#errors")).to_contain_text("The page of this seed has its log.")
+    check_looks(page)
+    check_targets(page)
+    page.locator("#errors a").first.click()
+    expect(page.locator("#answer .verdict")).to_contain_text("it ran out of memory: the training needed 5.8 GiB")
+    expect(page.locator("#answer")).to_contain_text("Take a smaller batch or a smaller model.")
+
+
 def test_a_page_with_a_hundred_seeds_has_at_most_40_kb(month_site: Site) -> None:
     with httpx.Client(base_url=month_site.url, headers={"Accept-Encoding": "gzip"}) as client:
         sizes = {}
