@@ -151,19 +151,21 @@ def _new_database(server: str, name: str) -> str:
     return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 
-def fill(scratch: Path, url: str, experiments: int) -> FilledDatabase:
+def fill(scratch: Path, url: str, experiments: int, steps: int | None = None) -> FilledDatabase:
     """Make a database with a board of 1,000 entries and the measurements of all runs.
 
     Args:
         url: URL of an empty database.
         experiments: number of experiments of each entry.
+        steps: measurements of each series of a run; None for ``STEPS``, and one curve of ``LONG_CURVE`` points.
     """
     db = leaderboard.fill(Settings(data_dir=scratch / "data", database_url=url), experiments)
     with db.transaction() as session:
-        _measure_runs(session, STEPS, session.scalars(select(Run.id)).all())
+        _measure_runs(session, steps or STEPS, session.scalars(select(Run.id)).all())
         first, second = session.scalars(select(Entry.fingerprint).order_by(Entry.fingerprint).limit(2)).all()
         run, long_run = session.execute(select(Run.id, Run.experiment_id).order_by(Run.id).limit(2)).all()
-        _measure_runs(session, LONG_CURVE, [long_run.id], after=STEPS)
+        if steps is None:
+            _measure_runs(session, LONG_CURVE, [long_run.id], after=STEPS)
         filled = FilledDatabase(url, run.experiment_id, run.id, long_run.id, (first, second))
     db.close()
     return filled

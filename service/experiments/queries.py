@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 from sqlalchemy import ColumnElement, Row, Select, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, selectinload
@@ -154,6 +154,25 @@ def summaries(session: Session, found: Sequence[Experiment]) -> list[schemas.Exp
         )
         for e in found
     ]
+
+
+class RunProgress(NamedTuple):
+    """Progress of a run. ``seconds_left`` is None if the run does not train, or its pace is not known."""
+
+    step: int
+    max_steps: int
+    has_ended: bool
+    seconds_left: float | None
+
+
+def read_progress(session: Session, experiment_ids: Sequence[str]) -> dict[str, list[RunProgress]]:
+    """Read the progress of the runs of experiments, by experiment."""
+    found: dict[str, list[RunProgress]] = {id: [] for id in experiment_ids}
+    columns = (Run.experiment_id, Run.state, Run.step, Run.max_steps, Run.steps_per_second)
+    for id, state, step, max_steps, pace in session.execute(select(*columns).where(Run.experiment_id.in_(found))):
+        left = schemas.estimate_seconds_left(state, step, max_steps, pace)
+        found[id].append(RunProgress(step, max_steps, state in ENDED, left))
+    return found
 
 
 def results(session: Session, experiment_ids: Sequence[str]) -> dict[str, list[tuple[float | None, Outcome | None]]]:

@@ -290,6 +290,11 @@ class ArtifactList(BaseModel):
     next_cursor: None = None
 
 
+def estimate_seconds_left(state: str, step: int, max_steps: int, steps_per_second: float | None) -> float | None:
+    """Estimate the seconds that a run still needs; None if it does not train, or its pace is not known."""
+    return round((max_steps - step) / steps_per_second, 1) if state == "running" and steps_per_second else None
+
+
 def run_out(run: Run, present: PresentCode = UNKNOWN) -> RunOut:
     """Show a run as the API does.
 
@@ -297,7 +302,7 @@ def run_out(run: Run, present: PresentCode = UNKNOWN) -> RunOut:
         present: code of the runs of this spec that count.
     """
     running = run.state == "running"
-    eta = round((run.max_steps - run.step) / run.steps_per_second, 1) if running and run.steps_per_second else None
+    eta = estimate_seconds_left(run.state, run.step, run.max_steps, run.steps_per_second)
     phase = cast(Phase | None, run.phase) if running else None
     return RunOut(
         id=run.id,

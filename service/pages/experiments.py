@@ -97,6 +97,7 @@ class ExperimentRow:
     """Row of the list of experiments.
 
     Attributes:
+        name: name of the spec, or of the task of an analysis without method.
         tail: end of the id, if another row of the list has the same name, task and profile; else empty.
         mean: mean value of the runs that did not diverge; None while there is no value.
         metric: metric of the values; None for an analysis.
@@ -105,6 +106,7 @@ class ExperimentRow:
     """
 
     experiment: ExperimentSummary
+    name: str
     tail: str
     mean: float | None
     metric: str | None
@@ -208,24 +210,30 @@ def rows(
     Args:
         results: results of the succeeded runs, by the id of the experiment.
     """
-    tails = find_tails(shown)
-    return [_row(one, tail, results[one.id], now) for one, tail in zip(shown, tails, strict=True)]
+    names = [one.name or one.spec["task"]["name"] for one in shown]
+    tails = find_tails(shown, names)
+    return [_row(one, name, tail, results[one.id], now) for one, name, tail in zip(shown, names, tails, strict=True)]
 
 
-def find_tails(shown: Sequence[ExperimentSummary]) -> list[str]:
+def find_tails(shown: Sequence[ExperimentSummary], names: Sequence[str | None]) -> list[str]:
     """End of the id of each experiment that has the same name, task and profile as another one; else an empty text."""
-    names = [(one.name, one.spec["task"]["name"], one.spec["task"]["profile"]) for one in shown]
-    counted = Counter(names)
-    return [one.id[-TAIL:] if counted[name] > 1 else "" for one, name in zip(shown, names, strict=True)]
+    tasks = [(one.spec["task"]["name"], one.spec["task"]["profile"]) for one in shown]
+    counted = Counter(zip(names, tasks, strict=True))
+    return [
+        one.id[-TAIL:] if counted[name, task] > 1 else "" for one, name, task in zip(shown, names, tasks, strict=True)
+    ]
 
 
-def _row(experiment: ExperimentSummary, tail: str, results: Sequence[RunResult], now: datetime) -> ExperimentRow:
+def _row(
+    experiment: ExperimentSummary, name: str, tail: str, results: Sequence[RunResult], now: datetime
+) -> ExperimentRow:
     spec = experiment.spec
     benchmark = BENCHMARKS.get(spec["task"]["name"])
     metric = benchmark.metric() if benchmark else None
     values = [found for found, outcome in results if found is not None and outcome != "diverged"]
     return ExperimentRow(
         experiment=experiment,
+        name=name,
         tail=tail,
         mean=mean(values) if metric else None,
         metric=metric.name if metric else None,

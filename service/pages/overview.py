@@ -11,7 +11,8 @@ from normcore.spec.task import ProfileName
 from service import wording
 from service.db import utc_now
 from service.experiments import queries as experiments
-from service.experiments.schemas import ExperimentOut, ExperimentSummary, State
+from service.experiments.queries import RunProgress
+from service.experiments.schemas import ExperimentSummary, State
 from service.http.dependencies import AppPartsDep
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.schemas import LeaderboardSummary
@@ -86,17 +87,19 @@ def _read_rows(session: Session, state: State) -> list[ExperimentRow]:
 def _running(session: Session) -> list[dict[str, Any]]:
     """Progress of the newest experiments that run."""
     shown = _in(session, "running")
-    found = [experiments.experiment(session, one.id) for one in shown]
-    return [{**_progress(one), "tail": tail} for one, tail in zip(found, find_tails(shown), strict=True)]
+    runs = experiments.read_progress(session, [one.id for one in shown])
+    return [
+        {"experiment": one, "tail": tail, **_progress(runs[one.id])}
+        for one, tail in zip(shown, find_tails(shown, [one.name for one in shown]), strict=True)
+    ]
 
 
-def _progress(experiment: ExperimentOut) -> dict[str, Any]:
+def _progress(runs: Sequence[RunProgress]) -> dict[str, Any]:
     """Progress of an experiment's runs."""
-    done = sum(run.progress.step for run in experiment.runs)
-    known = [run.progress.eta_seconds for run in experiment.runs if run.progress.eta_seconds is not None]
+    known = [run.seconds_left for run in runs if run.seconds_left is not None]
     return {
-        "experiment": experiment,
-        "share": done / max(1, sum(run.progress.max_steps for run in experiment.runs)),
-        "ended": sum(run.finished_at is not None for run in experiment.runs),
+        "share": sum(run.step for run in runs) / max(1, sum(run.max_steps for run in runs)),
+        "ended": sum(run.has_ended for run in runs),
+        "seeds": len(runs),
         "left": max(known, default=None),
     }
