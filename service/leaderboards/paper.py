@@ -38,7 +38,8 @@ def write_limits(limits: Interval | None, metric: str) -> str:
 def describe_seeds(counts: Collection[int]) -> str:
     """Numbers of seeds in a caption: n = 4 seeds, or n = 3 to 5 seeds."""
     least, most = min(counts), max(counts)
-    return f"n = {wording.count(least, 'seed')}" if least == most else f"n = {least} to {most} seeds"
+    told = f"n = {wording.count(least, 'seed')}" if least == most else f"n = {least} to {most} seeds"
+    return told.replace(" ", wording.UNBROKEN, 2)
 
 
 def describe_means(counts: Collection[int], *, interval: bool = True) -> str:

@@ -10,9 +10,10 @@ SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 def on_paper(client: TestClient, path: str, format: str = "markdown", **query: Any) -> str:
+    """Text of an answer, with spaces that do not break as usual spaces."""
     answer = client.get(path, params={"format": format, **query})
     assert answer.status_code == 200, answer.text
-    return answer.text
+    return answer.text.replace("\u00a0", " ")
 
 
 def rows_of(text: str) -> list[list[str]]:
