@@ -20,8 +20,6 @@ from service.sweeps.verdict import tied_for_first
 SHADES = 5  # colours of a heat table; the last colour is for the best cells
 ON_A_PAGE = 25
 
-Ends = tuple[float, float]
-
 
 @dataclass(frozen=True)
 class ShownCell:
@@ -108,21 +106,23 @@ def _worth(cell: SweepCell) -> float | None:
     return cell.entry.score if cell.entry and cell.entry.n_diverged else _value(cell)
 
 
-def ends_of(numbers: Sequence[float], metric: Metric | None) -> Ends | None:
-    """The worst and the best of these numbers; None if they cannot be compared."""
-    finite = [number for number in numbers if math.isfinite(number)]
-    if not finite or metric is None:
-        return None
-    ends = min(finite), max(finite)
-    return ends if metric.direction == "maximize" else ends[::-1]
+def order_numbers(numbers: Sequence[float], metric: Metric | None) -> Sequence[float]:
+    """The different finite numbers, from the worst to the best; empty if they cannot be compared."""
+    if metric is None:
+        return []
+    return sorted({number for number in numbers if math.isfinite(number)}, reverse=metric.direction == "minimize")
 
 
-def shade(number: float | None, ends: Ends | None) -> int | None:
-    """Shade of a number: its place among equal parts from the worst to the best number, from 0 to ``SHADES - 1``."""
-    if number is None or ends is None or not math.isfinite(number):
+def shade(number: float | None, ordered: Sequence[float]) -> int | None:
+    """Shade of a number, from 0 for the worst to ``SHADES - 1`` for the best: its place among all numbers. Each shade
+    has about equally many of them, so that one bad value does not make all others look alike.
+
+    Args:
+        ordered: all numbers, from the worst to the best.
+    """
+    if number is None or number not in ordered:
         return None
-    worst, best = ends
-    share = (number - worst) / (best - worst) if best != worst else 1.0
+    share = ordered.index(number) / (len(ordered) - 1) if len(ordered) > 1 else 1.0
     return min(int(share * SHADES), SHADES - 1)
 
 

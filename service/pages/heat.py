@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from normcore.spec.metric import Metric
-from service.pages.cells import Ends, ShownCell, ends_of, shade
+from service.pages.cells import ShownCell, order_numbers, shade
 from service.pages.sweep_choices import NO_FIELD, Each, SweepChoices
 from service.sweeps.levels import Field
 
@@ -46,7 +46,7 @@ class Heat:
         columns: None if the table is over one field.
         others: names of the other fields of the sweep, whose values the table does not show.
         is_pooled: whether several cells of the sweep belong to a cell of the table.
-        ends: the worst and the best number of the table; None if the cells do not compare.
+        ordered: the numbers of the table, from the worst to the best; empty if the cells do not compare.
     """
 
     rows: Field
@@ -55,7 +55,7 @@ class Heat:
     others: Sequence[str]
     is_pooled: bool
     cells: Sequence[Sequence[HeatCell | None]]
-    ends: Ends | None
+    ordered: Sequence[float]
 
 
 def make_heat(
@@ -70,7 +70,7 @@ def make_heat(
         place = rows.of_cells[one.number], columns.of_cells[one.number] if columns else 0
         members.setdefault(place, []).append(one)
     numbers = {place: _number(own, metric, choices.each) for place, own in members.items()}
-    ends = ends_of([number for number in numbers.values() if number is not None], metric)
+    ordered = order_numbers([number for number in numbers.values() if number is not None], metric)
 
     def cell_at(row: int, column: int) -> HeatCell | None:
         own = members.get((row, column))
@@ -78,7 +78,7 @@ def make_heat(
             return None
         number = numbers[row, column]
         where = [f"{rows.path}={rows.levels[row]}", *([f"{columns.path}={columns.levels[column]}"] if columns else [])]
-        return HeatCell(own, _first(own, metric), number, shade(number, ends), tuple(where))
+        return HeatCell(own, _first(own, metric), number, shade(number, ordered), tuple(where))
 
     return Heat(
         rows=rows,
@@ -90,7 +90,7 @@ def make_heat(
             [cell_at(row, column) for column in range(len(columns.levels) if columns else 1)]
             for row in range(len(rows.levels))
         ],
-        ends=ends,
+        ordered=ordered,
     )
 
 

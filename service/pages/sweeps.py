@@ -20,10 +20,10 @@ from service.pages.cells import has_diverged, list_cells, show_cells
 from service.pages.forms import own_fields
 from service.pages.heat import make_heat
 from service.pages.outcomes import count_diverged_seeds
-from service.pages.rendering import page
+from service.pages.rendering import answer_from_cache, html, page
 from service.pages.routing import PageRouter
 from service.pages.seeds import more_seeds, too_few
-from service.pages.sweep_choices import SweepChoicesDep
+from service.pages.sweep_choices import SweepChoices, SweepChoicesDep
 from service.sweeps import api, queries
 from service.sweeps.examples import WRITTEN
 from service.sweeps.figures import metric_of, subject
@@ -57,10 +57,24 @@ def get_sweep(
 ) -> Response:
     """Page of a sweep: which cells tie for first, a heat table, the budget curve, and the cells."""
     with parts.db.snapshot() as session:
-        sweep = queries.sweep(session, parts.answer_cache, sweep_id)
+        version = queries.version(session, sweep_id)
+        return answer_from_cache(
+            request,
+            parts,
+            version,
+            lambda: _html(request, queries.sweep(session, parts.answer_cache, sweep_id), chosen),
+        )
+
+
+def _html(request: Request, sweep: Sweep, chosen: SweepChoices) -> str:
+    """HTML of a sweep's page.
+
+    Raises:
+        Invalid: a choice of the address does not exist.
+    """
     metric, fields = metric_of(sweep), fields_of(sweep)
     choices, shown = chosen.check(fields), show_cells(sweep)
-    return page(
+    return html(
         request,
         "sweeps/sweep.html",
         sweep=sweep,

@@ -1,6 +1,6 @@
 """Reads of sweeps."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,23 @@ def sweep(session: Session, answer_cache: AnswerCache, sweep_id: str) -> schemas
     )
     answer.verdict = verdict(answer)
     return answer
+
+
+def version(session: Session, sweep_id: str) -> tuple[Hashable, ...]:
+    """Version of a sweep: it changes with the results of its boards, its cells, and the progress of its runs."""
+    found = get_row(session, Sweep, sweep_id, "sweep")
+    progress = select(
+        Run.state,
+        func.count(),
+        func.count(Run.started_at),
+        func.sum(Run.step),
+        func.sum(Run.attempt),
+        func.sum(Run.steps_per_second),
+    )
+    of_sweep = progress.join(Experiment).where(Experiment.sweep_id == sweep_id).group_by(Run.state)
+    states = sorted(tuple(row) for row in session.execute(of_sweep))
+    cells = (found.n_cells, found.n_runs, found.reused_runs, found.is_settled)
+    return (*version_of_results(session, sweep_id), *cells, *states)
 
 
 def importance(session: Session, answer_cache: AnswerCache, sweep_id: str) -> schemas.Importance:

@@ -9,7 +9,7 @@ import pytest
 from normcore.spec.metric import Metric
 from normcore.spec.tasks import BENCHMARKS
 from service.leaderboards.entry import Estimate
-from service.pages.cells import ends_of, list_cells, shade, show_cells
+from service.pages.cells import list_cells, order_numbers, shade, show_cells
 from service.pages.sweep_choices import SweepChoices
 from service.sweeps.examples import MEASURED, RUNNING, SWEEP
 from service.sweeps.levels import fields_of
@@ -43,11 +43,16 @@ def listed(sweep: Sweep, metric: Metric | None = ACCURACY, **chosen: Any) -> lis
 
 
 def test_shades_go_from_the_worst_to_the_best_whichever_way_is_better() -> None:
-    assert [shade(value, ends_of([1.0, 1.5, 2.0], ACCURACY)) for value in (1.0, 1.5, 2.0, None)] == [0, 2, 4, None]
-    assert [shade(value, ends_of([1.0, 1.5, 2.0], BITS)) for value in (1.0, 1.5, 2.0)] == [4, 2, 0]
-    assert ends_of([1.0, float("inf")], ACCURACY) == (1.0, 1.0)
-    assert ends_of([1.0], None) is None
-    assert shade(1.0, (1.0, 1.0)) == 4
+    ordered = order_numbers([1.0, 1.5, 2.0, float("inf")], ACCURACY)
+    assert [shade(value, ordered) for value in (1.0, 1.5, 2.0, None, float("inf"))] == [0, 2, 4, None, None]
+    assert [shade(value, order_numbers([1.0, 1.5, 2.0], BITS)) for value in (1.0, 1.5, 2.0)] == [4, 2, 0]
+    assert order_numbers([1.0], None) == []
+    assert shade(1.0, [1.0]) == 4
+
+
+def test_one_bad_value_does_not_make_all_others_look_alike() -> None:
+    ordered = order_numbers([0.1, 0.90, 0.91, 0.92, 0.93, 0.94], ACCURACY)
+    assert [shade(value, ordered) for value in ordered] == [0, 1, 2, 3, 4, 4]
 
 
 def test_cells_are_sorted_by_validation_and_cells_over_budget_come_last() -> None:

@@ -45,7 +45,7 @@ def test_two_fields_make_a_table_the_shorter_field_across() -> None:
     assert heat.columns is not None
     assert (heat.rows.path, heat.columns.path, heat.is_pooled, heat.others) == (LR, EPS, False, [])
     assert numbers(heat) == [[11, 12], [21, 22], [31, 32]]
-    assert heat.ends == (11, 32)
+    assert heat.ordered == [11, 12, 21, 22, 31, 32]
     assert heat.cells[0][0] is not None
     assert (heat.cells[0][0].where, heat.cells[0][0].shade) == ((f"{LR}=10", f"{EPS}=1"), 0)
 
