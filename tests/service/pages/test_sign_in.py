@@ -79,7 +79,7 @@ def test_a_link_from_another_site_leads_a_signed_in_user_to_the_page(locked: Sit
     with foreign.expect_response(re.compile("/submit")) as first:
         foreign.get_by_role("link").click()
     assert first.value.status == 401  # the browser did not send the key
-    expect(foreign.get_by_role("heading", level=1)).to_have_text("Submit an experiment")
+    expect(foreign.get_by_role("heading", level=1)).to_have_text("Submit an experiment or a sweep")
     expect(foreign).to_have_url(f"{locked.url}/submit?method=rms_norm&task=permuted_digits")
 
 
