@@ -21,11 +21,11 @@ from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.db import utc_now
 from service.experiments import parameters, queries
+from service.experiments.orders import FIRST, MOST, NEWEST, TITLES, Column, Order, read_sorted, turn_round
 from service.experiments.schemas import ExperimentSummary, State, cell_of_analysis
 from service.http.dependencies import DatabaseDep
 from service.http.pages import Cursor
 from service.http.routing import check_known
-from service.pages.orders import FIRST, MOST, NEWEST, TITLES, Column, Order, read_sorted, turn_round
 from service.pages.rendering import address, page
 from service.pages.routing import PageRouter
 from service.statistics.values import mean

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from typing import get_args
 
 import pytest
-from playwright.sync_api import expect
 from starlette.testclient import TestClient
 
 from service.db import Database
-from service.experiments import queries
-from service.pages import orders
-from service.pages.orders import FIRST, TITLES, Order, read_sorted, turn_round
-from tests.service.pages.conftest import NewPage, Site, check_looks
+from service.experiments import orders, queries
+from service.experiments.orders import FIRST, TITLES, Order, read_sorted, turn_round
 from tests.service.sample_runs import claimed, failed, finished, submitted
 
 SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -101,46 +98,3 @@ def test_text_is_found_in_labels_methods_tasks_and_ids(client: TestClient, db: D
     assert found("permuted") == found("who") == found("") == [second, first]
     assert found("n_rm") == found("%_") == []
     assert client.get("/v1/experiments", params={"q": "x" * 201}).status_code == 422
-
-
-def test_a_click_on_the_head_of_a_column_sorts_and_keeps_the_filter(month_site: Site, new_page: NewPage) -> None:
-    page = new_page(month_site)
-    page.goto("/experiments?q=mira&task=permuted_digits&state=succeeded")
-    page.get_by_role("link", name="Test mean").click()
-    assert page.url.endswith("/experiments?task=permuted_digits&state=succeeded&q=mira&order=value")
-    expect(page.get_by_role("columnheader", name="Test mean")).to_have_attribute("aria-sort", "ascending")
-    cells = page.locator("td[data-label='Test mean'] > span").all_inner_texts()
-    values = [float(cell.partition("%")[0]) for cell in cells]
-    assert len(values) > 5
-    assert values == sorted(values, reverse=True)
-    page.get_by_role("link", name="Test mean").click()
-    page.wait_for_url("**order=-value")
-    expect(page.get_by_label("Order")).to_have_value("-value")
-    cells = page.locator("td[data-label='Test mean'] > span").all_inner_texts()
-    assert [float(cell.partition("%")[0]) for cell in cells] == values[::-1]
-    page.go_back()
-    expect(page.get_by_label("Order")).to_have_value("value")
-
-
-def test_selected_experiments_are_compared(month_site: Site, new_page: NewPage) -> None:
-    page = new_page(month_site)
-    page.goto("/experiments?task=permuted_digits&state=succeeded&method=rms_norm")
-    compare = page.get_by_role("button", name="Compare")
-    expect(compare).to_be_disabled()
-    boxes = page.locator("input[type=checkbox]")
-    names = [boxes.nth(k).get_attribute("data-name") or "" for k in range(2)]
-    for k in range(2):
-        boxes.nth(k).check()
-    expect(page.locator(".chosen")).to_have_text(f"2 selected: {names[0]}, {names[1]}")
-    compare.click()
-    page.wait_for_url("**/compare?fingerprint=*")
-    for name in names:
-        expect(page.locator("main")).to_contain_text(name)
-
-
-def test_everybody_can_use_a_long_list(month_site: Site, new_page: NewPage) -> None:
-    page = new_page(month_site)
-    page.goto("/experiments?order=state")
-    expect(page.locator("table.experiments tbody tr")).to_have_count(50)
-    expect(page.locator("table.experiments")).to_contain_text("1 of 3 diverged")
-    check_looks(page)
