@@ -7,16 +7,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.http.figures import PRINTED
 from service.http.tables import MEDIA_TYPES
 
-TAGGED = {*MEDIA_TYPES.values(), "text/html"}
+TAGGED = {*MEDIA_TYPES.values(), *PRINTED.values(), "text/html"}
 LARGE = 1 << 18  # bytes; a larger answer gets its tag in another thread
 KEPT_IN_304 = ("etag", "cache-control", "vary", "date", "content-security-policy")
 
 
 class Revalidate:
-    """Gives JSON, tables and pages that answer a ``GET`` an ``ETag``, made from the content. A client that already has
-    this content gets 304.
+    """Gives JSON, tables, figures and pages that answer a ``GET`` an ``ETag``, made from the content. A client that
+    already has this content gets 304.
 
     The ``ETag`` is weak, because it is the same for the compressed and the plain answer.
     """

@@ -11,7 +11,7 @@ SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 CACHED = [
     *["/openapi.json", "/v1/tasks", "/v1/methods/layer_norm", "/v1/leaderboards/permuted_digits", "/v1/experiments"],
     *["/", "/boards", "/boards/permuted_digits", "/compare", "/experiments", "/methods", "/methods/none", "/sweeps"],
-    *["/tasks/permuted_digits", "/sign-in", "/docs"],
+    *["/tasks/permuted_digits", "/sign-in", "/docs", "/v1/leaderboards/permuted_digits/figures/intervals?format=png"],
 ]
 
 
