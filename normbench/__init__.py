@@ -4,18 +4,7 @@ The client speaks HTTP only. Of our own packages it imports only ``normcore.spec
 ``normcore.variables``. Commands that run a server import ``service`` when they are called.
 """
 
-from normbench.answers import (
-    Artifact,
-    Experiment,
-    ExperimentSummary,
-    Leaderboard,
-    Plan,
-    Recipe,
-    ReplayComparison,
-    ReportCard,
-    Run,
-    Series,
-)
+from normbench.answers import Artifact, ExperimentSummary, Recipe, ReplayComparison, Run, Series
 from normbench.client import Client
 from normbench.errors import (
     Conflict,
@@ -31,6 +20,7 @@ from normbench.errors import (
     Unreachable,
 )
 from normbench.events import Event, Measured, StateChanged
+from normbench.shown_answers import Experiment, Leaderboard, Plan, ReportCard
 
 __all__ = [
     "Artifact",

@@ -1,4 +1,7 @@
-"""Types of the service's answers. The values are plain dictionaries; a newer service may add fields."""
+"""Types of the parts of the service's answers, and of answers that a notebook shows as they are.
+
+The values are plain dictionaries; a newer service may add fields. Answers with methods are in ``shown_answers``.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
@@ -83,26 +86,6 @@ class ExperimentSummary(TypedDict):
     created_at: str
 
 
-class Experiment(TypedDict):
-    """Experiment with its runs, in the order of its seeds.
-
-    ``name`` is the method with the options that differ from the profile, or with the cell of an analysis. ``sweep_id``
-    is None if the experiment belongs to no sweep. ``problem`` and ``budget`` are those of the experiment's board, None
-    for an analysis.
-    """
-
-    id: str
-    fingerprint: str
-    name: str | None
-    state: State
-    problem: str | None
-    budget: int | None
-    sweep_id: str | None
-    spec: Spec
-    runs: list[Run]
-    created_at: str
-
-
 class Memory(TypedDict):
     """Bytes of memory that a run needs at least, by purpose. On a GPU, ``process`` does not count."""
 
@@ -112,33 +95,6 @@ class Memory(TypedDict):
     backward: int
     data: int
     process: int
-
-
-class Plan(TypedDict):
-    """Plan of an experiment: the runs, seconds and memory that submitting a spec would take.
-
-    ``basis`` names the source of the seconds. ``code`` is the code of the API's machine, with the live workers that
-    have other code. ``memory_bytes`` is the least that a run needs, and ``memory`` splits it by purpose.
-    ``worker_memory_bytes`` is the most that a live worker gives to a run. Each is None if it is not known.
-    A run fits on ``fitting_workers`` of ``live_workers``.
-    """
-
-    spec: Spec
-    fingerprint: str
-    name: str | None
-    runs: int
-    code: dict[str, Any]
-    measured_seeds: list[int]
-    seconds_per_run: float | None
-    total_seconds: float | None
-    total_seconds_range: list[float] | None
-    basis: str | None
-    queue_position: int
-    memory_bytes: int | None
-    memory: Memory | None
-    worker_memory_bytes: int | None
-    live_workers: int
-    fitting_workers: int
 
 
 class Problem(TypedDict):
@@ -313,25 +269,6 @@ class BudgetFlip(TypedDict):
     is_uncertain: bool
 
 
-class Sweep(SweepSummary):
-    """Sweep with its cells.
-
-    ``budget_curve`` has a list of [k, mean, low, high] for each method: the expected test value of the best of k of its
-    cells, chosen by validation. ``budget_flips`` says where the curves of two methods cross. ``metric``, ``unit`` and
-    ``direction`` are None if the cells cannot be compared. ``verdict`` says which cells tie for first, and which one to
-    take.
-    """
-
-    metric: str | None
-    unit: str | None
-    direction: Literal["maximize", "minimize"] | None
-    cells: list[SweepCell]
-    best: SweepCell | None
-    budget_curve: dict[str, list[list[float]]]
-    budget_flips: list[BudgetFlip]
-    verdict: Verdict
-
-
 class FieldImportance(TypedDict):
     """Importance of a field: the share of the variance that the forest loses if this field is shuffled."""
 
@@ -348,26 +285,6 @@ class Importance(TypedDict):
     explained: float | None
     fields: list[FieldImportance]
     note: str | None
-
-
-class SweepPlan(TypedDict):
-    """Plan of a sweep: the experiments, runs and seconds that submitting it would take.
-
-    ``total_seconds``, and ``basis``, which names their source, are None if nothing is known.
-    """
-
-    n_experiments: int
-    n_runs: int
-    most_runs: int
-    reused_runs: int
-    total_seconds: float | None
-    basis: str | None
-    queue_position: int
-    memory_bytes: int | None
-    worker_memory_bytes: int | None
-    live_workers: int
-    fitting_workers: int
-    cells: list[dict[str, Any]]
 
 
 class Recipe(TypedDict):
@@ -448,30 +365,6 @@ class SetAside(TypedDict):
     detail: str
 
 
-class Leaderboard(TypedDict):
-    """Leaderboard of one problem of a task at one profile, best entry first.
-
-    ``verdict`` says in words which entry wins. ``set_aside`` counts the entries of older code.
-    """
-
-    task: str
-    profile: str
-    problem: Problem
-    problems: list[Problem]
-    metric: str
-    unit: str
-    direction: Literal["maximize", "minimize"]
-    target: float | None
-    budget: int
-    hardware: str | None
-    rank_by: RankBy
-    baseline: str
-    as_of: str | None
-    entries: list[Entry]
-    set_aside: NotRequired[SetAside | None]
-    verdict: NotRequired[Verdict | None]
-
-
 class LeaderboardSummary(TypedDict):
     """Summary of a board: ``n_entries`` entries of this service's runs, ``n_claims`` results measured elsewhere."""
 
@@ -488,22 +381,6 @@ class LeftOut(TypedDict):
 
     task: str
     reason: Literal["no target", "no entries", "target not reached"]
-
-
-class Overall(TypedDict):
-    """Overall leaderboard: methods over all tasks at one profile, the largest area first.
-
-    ``caution`` says which conclusion the ranks do not allow.
-    """
-
-    profile: str
-    rank_by: TimeBy
-    widest: float
-    tasks: list[dict[str, Any]]
-    left_out: list[LeftOut]
-    methods: list[dict[str, Any]]
-    caution: str
-    flips: list[list[str]]
 
 
 ResultState = Literal["claimed", "confirmed", "disputed", "withdrawn"]
@@ -527,39 +404,6 @@ class SubmittedResult(TypedDict):
     provenance: Provenance
     created_at: str
     withdrawn_at: str | None
-
-
-class Comparison(TypedDict):
-    """Comparison of entries of one board. ``baseline`` is the fingerprint of the entry that others are compared with.
-
-    ``score``, ``n_diverged``, ``over_budget``, ``rank``, ``rank_ci``, ``tie_group`` and ``above`` (Holm-adjusted p by
-    fingerprint) place an entry among the entries compared. ``outcome``, and ``p_holm`` of its ``difference``, compare
-    it with the baseline.
-    """
-
-    task: str
-    profile: str
-    problem: Problem
-    baseline: str
-    series: str
-    unit: str
-    direction: Literal["maximize", "minimize"] | None
-    target: float | None
-    entries: list[dict[str, Any]]
-
-
-class ReportCard(TypedDict):
-    """Report card of a method: its results in analyses and tasks. ``missing`` are the specs still to be run."""
-
-    method: str
-    title: str
-    citation: str
-    invariances: dict[str, Any] | None
-    cells: dict[str, dict[str, Any]]
-    standings: list[dict[str, Any]]
-    not_applicable: dict[str, str]
-    missing: list[Spec]
-    pending: list[str]
 
 
 class Work(TypedDict):

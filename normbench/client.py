@@ -36,16 +36,17 @@ from normbench.request_parts import (
     table_request,
 )
 from normbench.shown_answers import (
+    Comparison,
+    Experiment,
+    Leaderboard,
+    Overall,
     Pages,
-    ShownComparison,
-    ShownExperiment,
+    Plan,
+    ReportCard,
     ShownFigure,
-    ShownLeaderboard,
     ShownList,
-    ShownOverall,
-    ShownPlan,
-    ShownReportCard,
-    ShownSweep,
+    Sweep,
+    SweepPlan,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ PATIENCE = 30.0  # seconds
 
 
 class Client:
-    """Client of the HTTP API. Its methods return dictionaries and lists.
+    """Client of the HTTP API. Its methods return dictionaries and lists, whose fields have types.
 
     A notebook shows most answers as tables, and ``to_frame()`` makes a data frame of pandas of them.
 
@@ -89,7 +90,7 @@ class Client:
 
     # -- experiments -----------------------------------------------------------------------------
 
-    def submit(self, spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.Experiment:
+    def submit(self, spec: Mapping[str, Any], *, idempotency_key: str | None = None) -> Experiment:
         """Submit an experiment. It is submitted once, even if the request has to be repeated.
 
         Args:
@@ -102,15 +103,15 @@ class Client:
             Conflict: the key was used with another spec.
         """
         found = self._post(EXPERIMENTS, spec, headers=idempotency_header(idempotency_key))
-        return cast(answers.Experiment, ShownExperiment(found))
+        return Experiment(found)
 
-    def dry_run(self, spec: Mapping[str, Any]) -> answers.Plan:
+    def dry_run(self, spec: Mapping[str, Any]) -> Plan:
         """Plan a submission: number of runs, seconds, seeds that are measured already. Nothing is stored.
 
         Raises:
             Invalid: the spec is wrong; ``errors`` says where.
         """
-        return cast(answers.Plan, ShownPlan(self._post(EXPERIMENTS, spec, params={"dry_run": "true"})))
+        return Plan(self._post(EXPERIMENTS, spec, params={"dry_run": "true"}))
 
     def _post(self, path: str, content: Mapping[str, Any], **request: Any) -> Any:
         return self._post_with_status(path, content, **request)[1]
@@ -122,13 +123,13 @@ class Client:
         headers = {**headers, "Content-Type": "application/json"}
         return self._service.exchange("POST", path, safe=True, content=body, headers=headers, **request)
 
-    def experiment(self, experiment_id: str) -> answers.Experiment:
+    def experiment(self, experiment_id: str) -> Experiment:
         """Get an experiment with its runs."""
         return self._experiment(experiment_id)
 
-    def _experiment(self, experiment_id: str, within: float = math.inf) -> answers.Experiment:
+    def _experiment(self, experiment_id: str, within: float = math.inf) -> Experiment:
         found = self._service.call("GET", path_to("experiments", experiment_id), safe=True, within=within)
-        return cast(answers.Experiment, ShownExperiment(found))
+        return Experiment(found)
 
     def experiments(
         self,
@@ -142,7 +143,7 @@ class Client:
         labels: Mapping[str, str] | None = None,
         q: str | None = None,
         page_size: int = 50,
-    ) -> Iterator[answers.ExperimentSummary]:
+    ) -> Pages[answers.ExperimentSummary]:
         """Iterate over the experiments that match all filters, newest first. Pages are asked for as they are needed.
 
         Args:
@@ -163,19 +164,19 @@ class Client:
             if cursor is None:
                 return
 
-    def cancel(self, experiment_id: str) -> answers.Experiment:
+    def cancel(self, experiment_id: str) -> Experiment:
         """Cancel an experiment: queued runs stop at once, running ones within seconds."""
         path = f"{path_to('experiments', experiment_id)}/cancel"
-        return cast(answers.Experiment, ShownExperiment(self._service.call("POST", path, safe=True)))
+        return Experiment(self._service.call("POST", path, safe=True))
 
-    def retry(self, experiment_id: str) -> answers.Experiment:
+    def retry(self, experiment_id: str) -> Experiment:
         """Open a new attempt of each failed or cancelled run of an experiment, from the run's last checkpoint."""
         path = f"{path_to('experiments', experiment_id)}/retry"
-        return cast(answers.Experiment, ShownExperiment(self._service.call("POST", path, safe=False)))
+        return Experiment(self._service.call("POST", path, safe=False))
 
     # -- sweeps ----------------------------------------------------------------------------------
 
-    def submit_sweep(self, sweep: Mapping[str, Any], *, idempotency_key: str | None = None) -> answers.Sweep:
+    def submit_sweep(self, sweep: Mapping[str, Any], *, idempotency_key: str | None = None) -> Sweep:
         """Submit a sweep: all its experiments, or none. It is submitted once, even if the request has to be repeated.
 
         Args:
@@ -188,47 +189,47 @@ class Client:
             Conflict: the key was used with another sweep.
         """
         found = self._post(SWEEPS, sweep, headers=idempotency_header(idempotency_key), what="sweep")
-        return cast(answers.Sweep, ShownSweep(found))
+        return Sweep(found)
 
-    def dry_run_sweep(self, sweep: Mapping[str, Any]) -> answers.SweepPlan:
+    def dry_run_sweep(self, sweep: Mapping[str, Any]) -> SweepPlan:
         """Plan a sweep: number of experiments and runs, seconds, runs that are measured already. Nothing is stored.
 
         Raises:
             Invalid: fields are wrong, or a cell is not a valid spec; ``errors`` names each.
         """
         found = self._post(SWEEPS, sweep, params={"dry_run": "true"}, what="sweep")
-        return cast(answers.SweepPlan, ShownPlan(found))
+        return SweepPlan(found)
 
-    def sweep(self, sweep_id: str) -> answers.Sweep:
+    def sweep(self, sweep_id: str) -> Sweep:
         """Get a sweep: its progress, and its cells with their results."""
         return self._sweep(sweep_id)
 
-    def _sweep(self, sweep_id: str, within: float = math.inf) -> answers.Sweep:
+    def _sweep(self, sweep_id: str, within: float = math.inf) -> Sweep:
         found = self._service.call("GET", path_to("sweeps", sweep_id), safe=True, within=within)
-        return cast(answers.Sweep, ShownSweep(found))
+        return Sweep(found)
 
     def sweep_importance(self, sweep_id: str) -> answers.Importance:
         """Get the importance of each field of a sweep, by a random forest. It proves nothing."""
         found = self._service.call("GET", f"{path_to('sweeps', sweep_id)}/importance", safe=True)
         return cast(answers.Importance, found)
 
-    def sweeps(self, *, page_size: int = 50) -> Iterator[answers.SweepSummary]:
+    def sweeps(self, *, page_size: int = 50) -> Pages[answers.SweepSummary]:
         """Iterate over all sweeps, newest first. Pages are asked for as they are needed."""
         return Pages(self._pages(SWEEPS, {"limit": page_size}), "sweeps")
 
-    def cancel_sweep(self, sweep_id: str) -> answers.Sweep:
+    def cancel_sweep(self, sweep_id: str) -> Sweep:
         """Cancel all experiments of a sweep: queued runs stop at once, running ones within seconds."""
         path = f"{path_to('sweeps', sweep_id)}/cancel"
-        return cast(answers.Sweep, ShownSweep(self._service.call("POST", path, safe=True)))
+        return Sweep(self._service.call("POST", path, safe=True))
 
-    def retry_sweep(self, sweep_id: str) -> answers.Sweep:
+    def retry_sweep(self, sweep_id: str) -> Sweep:
         """Open a new attempt of each failed or cancelled run of a sweep, from the run's last checkpoint."""
         path = f"{path_to('sweeps', sweep_id)}/retry"
-        return cast(answers.Sweep, ShownSweep(self._service.call("POST", path, safe=False)))
+        return Sweep(self._service.call("POST", path, safe=False))
 
     # -- waiting ---------------------------------------------------------------------------------
 
-    def wait(self, experiment_id: str, *, timeout: float | None = None) -> answers.Experiment:
+    def wait(self, experiment_id: str, *, timeout: float | None = None) -> Experiment:
         """Wait until all runs of an experiment have ended, well or badly, and return the experiment.
 
         A restart of the service does not end the waiting. In a notebook, one line shows the progress.
@@ -243,14 +244,14 @@ class Client:
         looks = notebook.show_looks(self.looks([experiment_id], timeout=timeout))
         return waiting.wait_for_end(experiment_id, looks, timeout)
 
-    def wait_for_sweep(self, sweep_id: str, *, timeout: float | None = None) -> answers.Sweep:
+    def wait_for_sweep(self, sweep_id: str, *, timeout: float | None = None) -> Sweep:
         """Wait until all runs of a sweep have ended; return the sweep. ``timeout`` and errors are as for ``wait``."""
         looks = notebook.show_looks(self.looks_at_sweep(sweep_id, timeout=timeout))
         return waiting.wait_for_end(sweep_id, looks, timeout)
 
     def looks(
         self, experiment_ids: Sequence[str], *, timeout: float | None = None
-    ) -> Iterator[list[answers.Experiment] | Unreachable | Unavailable]:
+    ) -> Iterator[list[Experiment] | Unreachable | Unavailable]:
         """Poll experiments: yield all of them again and again, or the error of a poll while the service is away.
 
         Args:
@@ -263,7 +264,7 @@ class Client:
 
     def looks_at_sweep(
         self, sweep_id: str, *, timeout: float | None = None
-    ) -> Iterator[list[answers.Sweep] | Unreachable | Unavailable]:
+    ) -> Iterator[list[Sweep] | Unreachable | Unavailable]:
         """Poll a sweep: yield it again and again, as a list of one, or the error of a poll. See ``looks``."""
         return waiting.looks([partial(self._sweep, sweep_id)], timeout)
 
@@ -333,10 +334,10 @@ class Client:
         """
         return frames.curves(self, of, series, max_points, max_runs)
 
-    def artifacts(self, run_id: str) -> list[answers.Artifact]:
+    def artifacts(self, run_id: str) -> ShownList[answers.Artifact]:
         """List the files that a run has stored."""
         found = self._get(f"{path_to('runs', run_id)}/artifacts")["items"]
-        return cast(list[answers.Artifact], ShownList(found))
+        return ShownList(found)
 
     def download(self, run_id: str, name: str, path: str | Path) -> Path:
         """Save a file of a run. A download that fails leaves no part of the file behind.
@@ -427,7 +428,7 @@ class Client:
         method: str | None = None,
         state: answers.ResultState | None = None,
         fingerprint: str | None = None,
-    ) -> Iterator[answers.SubmittedResult]:
+    ) -> Pages[answers.SubmittedResult]:
         """Iterate over the submitted results that match all filters, newest first, each with its present state."""
         filters = drop_none(task=task, profile=profile, method=method, state=state, fingerprint=fingerprint)
         return Pages(self._pages(RESULTS, filters), "submitted results")
@@ -447,7 +448,7 @@ class Client:
         """Get the recipe to run an experiment again: exact spec, code version, packages, machine, data checksums."""
         return cast(answers.Recipe, self._get(f"{path_to('experiments', experiment_id)}/replay"))
 
-    def submit_replay(self, run_id: str) -> answers.Experiment:
+    def submit_replay(self, run_id: str) -> Experiment:
         """Submit an experiment that repeats a run: the same spec and seed, on the kind of device that the run had.
 
         Raises:
@@ -495,7 +496,7 @@ class Client:
         entries: Literal["all", "best"] | None = None,
         as_of: datetime | str | None = None,
         code: Literal["present", "all"] | None = None,
-    ) -> answers.Leaderboard:
+    ) -> Leaderboard:
         """Get the leaderboard of a task.
 
         Args:
@@ -521,7 +522,7 @@ class Client:
             as_of=iso_time(as_of),
             code=code,
         )
-        return cast(answers.Leaderboard, ShownLeaderboard(self._get(path_to("leaderboards", task), **options)))
+        return Leaderboard(self._get(path_to("leaderboards", task), **options))
 
     def leaderboard_frame(self, task: str, **options: Any) -> "DataFrame":
         """Get a leaderboard as a data frame: one row for each entry. Columns have dotted names such as ``value.mean``.
@@ -539,7 +540,7 @@ class Client:
         *,
         profile: str | None = None,
         rank_by: answers.TimeBy | None = None,
-    ) -> answers.Overall:
+    ) -> Overall:
         """Get the overall leaderboard: performance profiles over all tasks, and the area beneath them.
 
         Args:
@@ -547,11 +548,11 @@ class Client:
             rank_by: the time to the target by which methods are compared; ``steps_to_target`` if omitted.
         """
         found = self._get(OVERALL, **drop_none(profile=profile, rank_by=rank_by))
-        return cast(answers.Overall, ShownOverall(found))
+        return Overall(found)
 
-    def leaderboards(self) -> list[answers.LeaderboardSummary]:
+    def leaderboards(self) -> ShownList[answers.LeaderboardSummary]:
         """List the boards that have entries: task, profile and problem of each."""
-        return cast(list[answers.LeaderboardSummary], ShownList(self._get("/v1/leaderboards")["items"]))
+        return ShownList(self._get("/v1/leaderboards")["items"])
 
     def compare(
         self,
@@ -561,7 +562,7 @@ class Client:
         task: str | None = None,
         profile: str | None = None,
         problem: str | None = None,
-    ) -> answers.Comparison:
+    ) -> Comparison:
         """Compare entries of one board: curves, differences and speed-ups.
 
         Args:
@@ -584,7 +585,7 @@ class Client:
             baseline=None if baseline is None else best.get(baseline, baseline),
             series=series,
         )
-        return cast(answers.Comparison, ShownComparison(self._get(COMPARISONS, **options)))
+        return Comparison(self._get(COMPARISONS, **options))
 
     def export(
         self,
@@ -633,10 +634,10 @@ class Client:
         path, params = figure_request(what, names, figure, options)
         return files.figure_of(self._service, path, {**params, "format": format, "width": width})
 
-    def report_card(self, method: str) -> answers.ReportCard:
+    def report_card(self, method: str) -> ReportCard:
         """Get the report card of a method: its results in all analyses and tasks that this service has run."""
         found = self._get(f"{path_to('methods', method)}/report-card")
-        return cast(answers.ReportCard, ShownReportCard(found))
+        return ReportCard(found)
 
     def cite(self, name: str) -> answers.Citation:
         """Get what to cite for a task, a method, a data set or an experiment: papers, data sets and this software.
@@ -646,7 +647,7 @@ class Client:
         """
         return cast(answers.Citation, self._get(path_to("citations", name)))
 
-    def catalogue(self, kind: answers.Kind) -> list[dict[str, Any]]:
+    def catalogue(self, kind: answers.Kind) -> ShownList[dict[str, Any]]:
         """List all things of one kind: tasks, methods, data sets or live workers."""
         return ShownList(self._get(f"/v1/{kind}")["items"])
 

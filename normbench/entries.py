@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from normbench.answers import Leaderboard
 from normbench.errors import Invalid
+from normbench.shown_answers import Leaderboard
 
 if TYPE_CHECKING:
     from normbench.client import Client

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from normbench.answers import Experiment, Leaderboard
 from normbench.errors import Invalid, Missing
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from normbench.client import Client
+    from normbench.shown_answers import Experiment, Leaderboard
 
 MEASUREMENT_COLUMNS = ["experiment_id", "run_id", "method", "name", "seed", "series", "step", "value", "seconds"]
 
@@ -59,7 +59,7 @@ def curves(
     return pandas.DataFrame(rows, columns=MEASUREMENT_COLUMNS)
 
 
-def leaderboard(board: Leaderboard) -> "DataFrame":
+def leaderboard(board: "Leaderboard") -> "DataFrame":
     """Data frame of a leaderboard: one row for each entry. Nested fields have dotted names."""
     return frame(board["entries"])
 
@@ -90,7 +90,7 @@ def _too_many(number: int, noun: str, most: int) -> str:
 
 
 def _rows(
-    client: "Client", experiment: Experiment, run_ids: Iterable[str], series: Sequence[str], max_points: int | None
+    client: "Client", experiment: "Experiment", run_ids: Iterable[str], series: Sequence[str], max_points: int | None
 ) -> list[tuple[Any, ...]]:
     """Rows of the curves of an experiment's runs: one for each point."""
     norm = experiment["spec"]["norm"]

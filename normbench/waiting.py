@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from normbench.answers import ENDED, Experiment, Sweep
+from normbench.answers import ENDED
 from normbench.errors import NormbenchError, StillRunning, Unavailable, Unreachable
+from normbench.shown_answers import Experiment, Sweep
 
 Watched = TypeVar("Watched", Experiment, Sweep)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.text import Text
 
-from normbench.answers import ENDED, Experiment, Plan, State, Sweep
+from normbench.answers import ENDED, State
 from normbench.cli import command, options, watching
 from normbench.cli import sweeps as of_sweeps
 from normbench.cli.command import Json
@@ -20,6 +20,7 @@ from normbench.display.queue import Queue
 from normbench.display.sweeps import sweeps as display_sweeps
 from normbench.errors import Invalid, NormbenchError, Refused, Unauthorized, Unavailable
 from normbench.request_parts import MAX_ON_A_PAGE
+from normbench.shown_answers import Experiment, Plan, Sweep
 
 ExperimentId = Annotated[str, typer.Argument(metavar="ID", help="An experiment, exp_…, or a sweep, swp_…")]
 

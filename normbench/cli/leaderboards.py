@@ -5,7 +5,6 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from normbench.answers import Leaderboard
 from normbench.cli import command, options
 from normbench.cli.command import Json
 from normbench.client import Client
@@ -13,6 +12,7 @@ from normbench.display.leaderboard import leaderboard as display
 from normbench.display.overall import overall as display_overall
 from normbench.entries import board_options
 from normbench.errors import Invalid, NormbenchError
+from normbench.shown_answers import Leaderboard
 
 OVERALL = "overall"
 OF_A_TASK = {

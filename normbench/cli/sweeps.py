@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from normbench.answers import ENDED, Importance, Sweep
+from normbench.answers import ENDED, Importance
 from normbench.cli import command
 from normbench.cli.command import DIVERGED, FAILED, INTERRUPTED, Json, add_file_name, read, standard_input_or
 from normbench.client import Client
@@ -13,6 +13,7 @@ from normbench.display import progress
 from normbench.display import sweeps as display
 from normbench.display.queue import Queue
 from normbench.errors import NormbenchError, NotFound
+from normbench.shown_answers import Sweep
 
 
 def sweep(

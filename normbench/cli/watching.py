@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from normbench.answers import Experiment
 from normbench.cli import command, sweeps
 from normbench.cli.command import DIVERGED, FAILED, INTERRUPTED, Json
 from normbench.client import Client
@@ -13,6 +12,7 @@ from normbench.display import progress
 from normbench.display.experiments import divergence_step, has_diverged, has_diverged_altogether
 from normbench.display.findings import findings
 from normbench.errors import NormbenchError
+from normbench.shown_answers import Experiment
 
 
 def watch(

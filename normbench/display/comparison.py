@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from normbench.answers import Comparison
 from normbench.display.numbers import (
     BOUNDS,
     bounds,
@@ -15,6 +14,7 @@ from normbench.display.numbers import (
     rank,
 )
 from normbench.display.table import Column, Table
+from normbench.shown_answers import Comparison
 
 NOTE = "* the baseline. Speed-up: the baseline's time to the target, divided by this entry's. Rank: among these entries"
 

@@ -8,10 +8,11 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from normbench.answers import ENDED, Experiment, ExperimentSummary, Plan, Run
+from normbench.answers import ENDED, ExperimentSummary, Run
 from normbench.display.numbers import age, decimal, duration, format_count, seeds, size
 from normbench.display.runs import outcome
 from normbench.display.table import Column, Table, block
+from normbench.shown_answers import Experiment, Plan
 from normcore.spec.names import DIGITS
 
 IN_COMPANY = "* not alone on its machine: these seconds count on no board (normbench logs RUN says why)."

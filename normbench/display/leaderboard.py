@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from normbench.answers import Leaderboard
 from normbench.display.numbers import (
     BOUNDS,
     SHORTEST_FINGERPRINT,
@@ -15,6 +14,7 @@ from normbench.display.numbers import (
     short_fingerprints,
 )
 from normbench.display.table import Column, Table
+from normbench.shown_answers import Leaderboard
 
 
 def leaderboard(board: Leaderboard) -> Table:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from normbench.answers import Overall
 from normbench.display.table import Column, Table
+from normbench.shown_answers import Overall
 
 
 def overall(found: Overall) -> Table:

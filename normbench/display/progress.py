@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from normbench.answers import ENDED, Experiment, Run, Sweep
+from normbench.answers import ENDED, Run
 from normbench.client import Client
 from normbench.display.experiments import divergences, has_diverged, has_diverged_altogether, subject, value_of, waits
 from normbench.display.numbers import decimal, duration, format_count
@@ -23,6 +23,7 @@ from normbench.display.queue import Queue
 from normbench.display.sweeps import diverged_cells
 from normbench.display.sweeps import title as sweep_title
 from normbench.errors import NormbenchError, Unavailable, Unreachable
+from normbench.shown_answers import Experiment, Sweep
 from normbench.waiting import Watched
 
 Shown = TypeVar("Shown")

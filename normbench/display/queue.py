@@ -5,10 +5,10 @@ from collections.abc import Container
 from itertools import islice
 from typing import Any
 
-from normbench.answers import Experiment
 from normbench.client import Client
 from normbench.display.numbers import format_count
 from normbench.errors import NormbenchError
+from normbench.shown_answers import Experiment
 
 LOOK_SECONDS = 3.0  # between two looks at the queue
 MOST = 200  # experiments that are counted

@@ -5,9 +5,9 @@ from typing import Any
 
 from rich.text import Text
 
-from normbench.answers import ReportCard
 from normbench.display.numbers import bounds, decimal
 from normbench.display.table import Column, Table
+from normbench.shown_answers import ReportCard
 
 TABLE_1 = {
     "weight_matrix_rescaling": "weight matrix re-scaling",

@@ -7,9 +7,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from normbench.answers import Importance, Sweep, SweepCell, SweepPlan, SweepSummary
+from normbench.answers import Importance, SweepCell, SweepSummary
 from normbench.display.numbers import age, decimal, duration, format_count, interval
 from normbench.display.table import Column, Table, block
+from normbench.shown_answers import Sweep, SweepPlan
 from normcore.spec.names import cell_names, option, write_shared_changes
 
 NUMBERS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)  # sizes of a search, in cells
@@ -78,7 +79,7 @@ def plan(found: SweepPlan) -> Group:
     return Group(Text("A sweep (nothing is submitted)", "bold"), block(lines))
 
 
-def title(found: SweepSummary) -> str:
+def title(found: Sweep | SweepSummary) -> str:
     """Title of a sweep: ``swp_…  permuted_digits small, 10 experiments``."""
     return f"{found['id']}  {_task(found)}, {format_count(found['n_experiments'], 'experiment')}"
 
@@ -97,7 +98,7 @@ def diverged_cells(found: Sweep) -> list[SweepCell]:
     ]
 
 
-def _task(found: SweepSummary) -> str:
+def _task(found: Sweep | SweepSummary) -> str:
     tasks = [f"{task['name']} {task['profile']}" for task in found["tasks"]]
     return tasks[0] if len(tasks) == 1 else "several tasks"
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from normbench.answers import Comparison
 from normbench.display.numbers import decimal, format_count
+from normbench.shown_answers import Comparison
 
 CLAIMS = {"better": "is better than", "worse": "is worse than", "not shown": "is not shown to differ from"}
 

@@ -4,24 +4,26 @@ import json
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from io import StringIO
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 from IPython.lib.pretty import RepresentationPrinter
 from pydantic import BaseModel, TypeAdapter
 
+from normbench.answers import Entry, Run
 from normbench.shown_answers import (
+    Comparison,
+    Experiment,
+    Leaderboard,
+    Overall,
     Pages,
+    Plan,
+    ReportCard,
     ShownAnswer,
-    ShownComparison,
-    ShownExperiment,
     ShownFigure,
-    ShownLeaderboard,
     ShownList,
-    ShownOverall,
-    ShownPlan,
-    ShownReportCard,
-    ShownSweep,
+    Sweep,
+    SweepPlan,
 )
 from service.comparisons import examples as comparisons
 from service.experiments import examples as experiments
@@ -66,14 +68,14 @@ def report_card() -> dict[str, Any]:
 
 
 ANSWERS: dict[str, tuple[ShownAnswer, int]] = {
-    "leaderboard": (ShownLeaderboard(plain(leaderboards.LEADERBOARD)), len(leaderboards.LEADERBOARD.entries)),
-    "overall": (ShownOverall(plain(leaderboards.OVERALL)), len(leaderboards.OVERALL.methods)),
-    "comparison": (ShownComparison(plain(comparisons.COMPARISON)), len(comparisons.COMPARISON.entries)),
-    "experiment": (ShownExperiment(plain(experiments.EXPERIMENT)), len(experiments.EXPERIMENT.runs)),
-    "sweep": (ShownSweep(plain(sweeps.SWEEP)), len(sweeps.SWEEP.cells)),
-    "report card": (ShownReportCard(report_card()), 4),
-    "plan": (ShownPlan(plain(experiments.PLAN)), 1),
-    "plan of a sweep": (ShownPlan(plain(sweeps.PLAN)), 1),
+    "leaderboard": (Leaderboard(plain(leaderboards.LEADERBOARD)), len(leaderboards.LEADERBOARD.entries)),
+    "overall": (Overall(plain(leaderboards.OVERALL)), len(leaderboards.OVERALL.methods)),
+    "comparison": (Comparison(plain(comparisons.COMPARISON)), len(comparisons.COMPARISON.entries)),
+    "experiment": (Experiment(plain(experiments.EXPERIMENT)), len(experiments.EXPERIMENT.runs)),
+    "sweep": (Sweep(plain(sweeps.SWEEP)), len(sweeps.SWEEP.cells)),
+    "report card": (ReportCard(report_card()), 4),
+    "plan": (Plan(plain(experiments.PLAN)), 1),
+    "plan of a sweep": (SweepPlan(plain(sweeps.PLAN)), 1),
 }
 
 
@@ -123,7 +125,7 @@ def test_text_of_users_is_escaped() -> None:
     written = plain(experiments.EXPERIMENT)
     written["spec"]["labels"] = {"mark": HOSTILE}
     written["runs"][0]["error"] = HOSTILE
-    html = ShownExperiment(written)._repr_html_()
+    html = Experiment(written)._repr_html_()
     assert HOSTILE not in html
     assert "script" not in Html(html).tags
     assert Html(html).text.count(HOSTILE) == 2, "it is shown as text"
@@ -159,3 +161,13 @@ def test_a_figure_offers_itself_to_plotly() -> None:
     bundle = figure._repr_mimebundle_(include=None, exclude=None)
     assert bundle["application/vnd.plotly.v1+json"] == figure
     assert HOSTILE not in bundle["text/html"]
+
+
+def test_types_of_fields_and_methods_are_known_to_mypy_and_editors() -> None:
+    """mypy checks the types, and that the wrong key is refused, when it checks this file."""
+    board = Leaderboard(plain(leaderboards.LEADERBOARD))
+    assert_type(board["entries"], list[Entry])
+    assert_type(board["target"], float | None)
+    with pytest.raises(KeyError):
+        board["entires"]  # type: ignore[call-overload]
+    assert_type(Experiment(plain(experiments.EXPERIMENT))["runs"][0], Run)
