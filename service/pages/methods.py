@@ -16,6 +16,7 @@ from service import wording
 from service.catalogue import descriptions
 from service.catalogue.equations import equation_of
 from service.experiments.downsampling import spread
+from service.http.answer_cache import AnswerCache
 from service.http.dependencies import AppPartsDep
 from service.http.routing import check_found
 from service.leaderboards import queries as leaderboards
@@ -61,14 +62,14 @@ def get_method(request: Request, name: Annotated[str, Path()], parts: AppPartsDe
             request,
             parts,
             queries.version(session, name),
-            lambda: html(request, "methods/method.html", **_collect_values(session, name)),
+            lambda: html(request, "methods/method.html", **_collect_values(session, parts.answer_cache, name)),
         )
 
 
-def _collect_values(session: Session, name: str) -> dict[str, Any]:
+def _collect_values(session: Session, answer_cache: AnswerCache, name: str) -> dict[str, Any]:
     """Values of a method's page."""
     places = queries.find_places(session, name)
-    card = queries.report_card(session, name, places)
+    card = queries.cached_report_card(session, answer_cache, name, places)
     boards = costs.board_costs(session, places)
     method = descriptions.method(name)
     return {

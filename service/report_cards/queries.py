@@ -16,6 +16,7 @@ from normcore.spec.task import ProfileName
 from service.experiments import codes
 from service.experiments.lifecycle import WAITING
 from service.experiments.tables import Experiment, Run
+from service.http.answer_cache import AnswerCache
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.queries import BoardRequest
 from service.leaderboards.schemas import Entry, Leaderboard
@@ -61,6 +62,28 @@ def report_card(session: Session, name: str, places: Sequence[PlaceOnBoard] | No
         missing=search.missing,
         pending=search.pending,
     )
+
+
+def cached_report_card(
+    session: Session, answer_cache: AnswerCache, name: str, places: Sequence[PlaceOnBoard] | None = None
+) -> ReportCard:
+    """Report card of a known method. It is cached until its version changes: a page and its files share one card.
+
+    Args:
+        answer_cache: cache of the card.
+        places: as for ``report_card``.
+    """
+    content = answer_cache.get(
+        key_of_card(name),
+        version(session, name),
+        lambda: report_card(session, name, places).model_dump_json().encode(),
+    )
+    return ReportCard.model_validate_json(content)
+
+
+def key_of_card(name: str) -> Hashable:
+    """Key of a method's card in the cache of answers."""
+    return "report card", name
 
 
 def version(session: Session, name: str) -> Hashable:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from normcore.events import Finding
@@ -157,6 +158,35 @@ def test_an_unknown_method_is_not_found(client: TestClient) -> None:
     answer = client.get("/v1/methods/no_norm/report-card")
     assert answer.status_code == 404
     assert "choose from batch_norm" in answer.json()["detail"]
+
+
+def test_a_page_and_the_files_of_a_card_compute_it_once(client: TestClient, db: Database) -> None:
+    card, page = "/v1/methods/layer_norm/report-card", "/methods/layer_norm"
+    submitted(db, "layer_norm")
+    finished(db, claimed(db).lease)
+    searches = list[str]()
+    engine = client.app.state.db.engine  # type: ignore[attr-defined]
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        searches.extend([statement] if "experiments.fingerprint = " in statement else [])
+
+    def count(*asked: str) -> int:
+        """Number of times that requests look for an analysis, which only making a card does."""
+        searches.clear()
+        for one in asked:
+            assert client.get(one).status_code == 200
+        return len(searches)
+
+    event.listen(engine, "before_cursor_execute", note)
+    once = count(card)
+    assert once > 0
+    assert count(card, f"{card}?format=csv", f"{card}?format=latex", page) == 0
+    known = client.get(card)
+    assert client.get(card, headers={"If-None-Match": known.headers["etag"]}).status_code == 304
+    submitted(db, "layer_norm", seeds=[7])
+    finished(db, claimed(db).lease)
+    assert count(page, card) == once
+    assert client.get(card).json() != known.json()
 
 
 def test_a_card_has_another_version_when_something_of_it_changed(client: TestClient, db: Database) -> None:
