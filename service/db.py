@@ -16,6 +16,7 @@ from sqlalchemy import (
     Engine,
     Float,
     MetaData,
+    String,
     Table,
     TypeDecorator,
     create_engine,
@@ -38,6 +39,7 @@ CONNECT_SECONDS = 5  # at most, to open a connection
 KEEPALIVE = {"idle": 5, "interval": 2, "count": 3}  # seconds and probes, until a silent peer is known to be gone
 UNHEARD_SECONDS = 15.0  # at most, until unacknowledged data breaks a connection (TCP_USER_TIMEOUT)
 CLOSING_SECONDS = 2.0  # instead of CALL_SECONDS, once the process was told to stop
+CACHES = "caches"  # key of the database's caches in the ``info`` of its snapshots, see ``sized_cache``
 ONE_MOMENT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 Json = JSON().with_variant(JSONB(), "postgresql")
 
@@ -95,6 +97,25 @@ def _postgresql_now(element: epoch_now, compiler: Any, **options: Any) -> str:
     return "extract(epoch from clock_timestamp())::double precision"
 
 
+class no_index(GenericFunction[str]):  # noqa: N801 - a SQL function
+    """Text of a column for which SQLite uses no index. SQLite keeps no statistics, so it would look for a rare value
+    and for a value that nearly all rows have in the same way.
+    """
+
+    type = String()
+    inherit_cache = True
+
+
+@compiles(no_index)
+def _plain(element: no_index, compiler: Any, **options: Any) -> str:
+    return str(compiler.process(element.clauses, **options))
+
+
+@compiles(no_index, "sqlite")
+def _without_index(element: no_index, compiler: Any, **options: Any) -> str:
+    return f"+{compiler.process(element.clauses, **options)}"
+
+
 def utc_now() -> datetime:
     """Time by this process' clock, for columns that people read. Leases use ``epoch_now``, the database's clock."""
     return datetime.now(UTC)
@@ -149,6 +170,7 @@ class Database:
         self._writing = self.engine.execution_options(normbench_writes=True)
         self._reading = self.engine if self.is_sqlite else self.engine.execution_options(**ONE_MOMENT)
         self._turn: AbstractContextManager[Any] = threading.Lock() if self.is_sqlite else nullcontext()
+        self._caches: dict[str, Any] = {}
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
@@ -157,7 +179,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Session]:
-        with Session(self._reading, expire_on_commit=False) as session:
+        with Session(self._reading, expire_on_commit=False, info={CACHES: self._caches}) as session:
             yield session
 
     def hurry(self) -> None:

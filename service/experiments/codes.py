@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from normcore.own_code import present_code
 from normcore.spec import ExperimentSpec
-from service.experiments.tables import Experiment, Run
+from service.experiments.tables import HAS_SUCCEEDED, Experiment, Run
 
 
 class HasCode(Protocol):
@@ -64,5 +64,5 @@ def choose_reusable_runs(present: str, runs: Sequence[R]) -> list[R]:
 def read_reusable_runs(session: Session, spec: ExperimentSpec, fingerprint: str) -> list[Row[Any]]:
     """Read the runs of a spec that need not be run again."""
     runs = select(Run.seed, *OF_CODE).join(Experiment)
-    found = session.execute(runs.where(Experiment.fingerprint == fingerprint, Run.state == "succeeded")).all()
+    found = session.execute(runs.where(Experiment.fingerprint == fingerprint, HAS_SUCCEEDED)).all()
     return choose_reusable_runs(present_code(spec), cast(Sequence[Row[Any]], found))

@@ -13,7 +13,7 @@ from normcore.own_code import code_of, find_last_change, tags_of
 from normcore.spec import ExperimentSpec, digest
 from service.experiments import codes, fused_kernels, memory, schemas
 from service.experiments.certificates import PARTS
-from service.experiments.tables import Experiment, Run
+from service.experiments.tables import HAS_SUCCEEDED, Experiment, Run
 from service.experiments.turns import QueuePart, queue_position
 from service.fleet import registration
 
@@ -129,8 +129,8 @@ def _read_newest(session: Session, spec: ExperimentSpec, *conditions: Any) -> Se
     query = (
         select(Run.device, Run.kernel, Run.seconds, Run.timing, Run.step, Experiment.spec)
         .join(Experiment)
-        .where(Run.state == "succeeded", *conditions)
-        .order_by(Run.id.desc())
+        .where(HAS_SUCCEEDED, *conditions)
+        .order_by(Experiment.id.desc(), Run.id.desc())  # an index has this order, so only the newest runs are read
         .limit(NEWEST)
     )
     if spec.device != "auto":

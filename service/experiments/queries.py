@@ -18,7 +18,7 @@ from service.errors import Invalid
 from service.experiments import codes, schemas
 from service.experiments.downsampling import downsample
 from service.experiments.lifecycle import ENDED, WAITING
-from service.experiments.tables import Experiment, Label, Measurement, Run
+from service.experiments.tables import HAS_SUCCEEDED, Experiment, Label, Measurement, Run
 
 _Point = tuple[int, float, float]  # step, value, seconds
 AFTER_HEX = "g"  # sorts after every hexadecimal digit; a range uses the index, LIKE not everywhere
@@ -49,7 +49,7 @@ def _present_code(session: Session, experiment: Experiment) -> schemas.PresentCo
     have several codes, because reading takes time.
     """
     of_spec = select(*codes.OF_CODE).join(Experiment).where(Experiment.fingerprint == experiment.fingerprint)
-    runs = cast(Sequence[Row[Any]], session.execute(of_spec.where(Run.state == "succeeded")).all())
+    runs = cast(Sequence[Row[Any]], session.execute(of_spec.where(HAS_SUCCEEDED)).all())
     if not runs:
         return schemas.UNKNOWN
     several = len({run.code for run in runs}) > 1

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, Float, ForeignKey, Index, Integer, String, false, select, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from service.db import Base, Json, UTCDateTime
+from service.db import Base, Json, UTCDateTime, no_index
 
 ID = String(32)
 
@@ -115,6 +115,11 @@ class Run(Base):
         ),
         Index("ix_runs_machine_id", "machine", "id"),
     )
+
+
+HAS_SUCCEEDED: ColumnElement[bool] = no_index(Run.state) == "succeeded"
+"""Condition for runs that are found by another index. Most runs have succeeded, so the index of states finds nearly
+all runs of the database."""
 
 
 class Measurement(Base):

@@ -18,7 +18,7 @@ from normcore.spec.tasks import BENCHMARKS
 from normcore.spec.tasks.benchmark import Benchmark
 from service.experiments import codes
 from service.experiments.machines import hardware, machine
-from service.experiments.tables import Experiment, Run
+from service.experiments.tables import HAS_SUCCEEDED, Experiment, Run
 from service.leaderboards.codes import PartCodes
 from service.leaderboards.entry import EntryStatistics, RunResult, SucceededRuns, pool
 from service.leaderboards.row import MeasuredEntry
@@ -145,7 +145,7 @@ def refresh_missing(session: Session) -> None:
 
     A spec that cannot be read, for example without its plug-in, stays off the boards until it can be read.
     """
-    some = exists().where(Run.experiment_id == Experiment.id, Run.state == "succeeded")
+    some = exists().where(Run.experiment_id == Experiment.id, HAS_SUCCEEDED)
     of_trainings = select(Experiment.fingerprint).where(Experiment.problem.is_not(None), some)
     missing = of_trainings.where(Experiment.fingerprint.not_in(select(Entry.fingerprint))).distinct()
     for fingerprint in session.scalars(missing).all():
@@ -166,7 +166,7 @@ def evidence_of(rows: Iterable[tuple[Run, Experiment]]) -> SucceededRuns:
 
 
 def _select_succeeded() -> Select[Run, Experiment]:
-    rows = select(Run, Experiment).join(Experiment).where(Run.state == "succeeded")
+    rows = select(Run, Experiment).join(Experiment).where(HAS_SUCCEEDED)
     return rows.execution_options(populate_existing=True)  # an UPDATE of this transaction may have ended the run
 
 

@@ -12,11 +12,12 @@ from sqlalchemy.orm import Session
 from normcore.problem import Problem, note, own_budget, own_problem, title
 from normcore.spec import SpecError
 from normcore.spec.messages import choose, quote_value
+from normcore.spec.metric import Metric
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service.db import rows_of as table_of
 from service.errors import Invalid
-from service.experiments.tables import Experiment, Run
+from service.experiments.tables import HAS_SUCCEEDED, Experiment, Run
 from service.leaderboards import entries, schemas, tables
 from service.leaderboards.codes import (
     PRESENT,
@@ -31,6 +32,7 @@ from service.leaderboards.codes import (
 from service.leaderboards.entry import RunResult, read_pooled
 from service.leaderboards.papers import published_entries
 from service.leaderboards.ranked_board import (
+    Candidate,
     Older,
     Rules,
     best_of_each_method,
@@ -41,9 +43,13 @@ from service.leaderboards.ranking import RankBy
 from service.leaderboards.row import MeasuredEntry
 from service.leaderboards.submitted_results import queries as submitted
 from service.leaderboards.submitted_results.entries import submitted_entries
-from service.leaderboards.verdicts import verdict
+from service.leaderboards.submitted_results.tables import SubmittedResult
+from service.leaderboards.verdicts import Seeds, verdict
+from service.sized_cache import SizedCache, shared_cache
 
 READ = [field.name for field in fields(MeasuredEntry)]
+BOARDS, MOST_ENTRIES = "boards", 10_000  # cache of boards: its name, and the entries that all of its boards have
+WITH_PAPERS: ProfileName = "paper"  # the profile whose boards have papers' numbers
 
 
 def leaderboards(session: Session) -> list[schemas.LeaderboardSummary]:
@@ -106,8 +112,16 @@ class BoardRequest(NamedTuple):
     older: bool = False
 
 
+class RankedBoard(NamedTuple):
+    """A board, and the runs that count of its measured entries, by fingerprint."""
+
+    board: schemas.Leaderboard
+    seeds: Seeds
+
+
 def leaderboard(session: Session, asked: BoardRequest, as_of: datetime | None = None) -> schemas.Leaderboard:
-    """Make the board of one problem of a known benchmark at one profile, best entry first.
+    """Make the board of one problem of a known benchmark at one profile, best entry first. Callers share the board, and
+    must not change it.
 
     Args:
         as_of: the moment at which the board is shown; None for now.
@@ -115,22 +129,46 @@ def leaderboard(session: Session, asked: BoardRequest, as_of: datetime | None = 
     Raises:
         Invalid: there is no such problem on this board.
     """
+    return leaderboard_and_seeds(session, asked, as_of).board
+
+
+def leaderboard_and_seeds(session: Session, asked: BoardRequest, as_of: datetime | None = None) -> RankedBoard:
+    """Make a board as ``leaderboard`` does, with the runs behind its entries."""
+    if as_of is not None:
+        return _make_board(session, asked, as_of)
+    task, profile = asked.task, asked.profile
+    is_own = asked.problem == own_problem(task, profile).id
+    alike = asked._replace(
+        problem=None if is_own else asked.problem, published=asked.published and profile == WITH_PAPERS
+    )
+    known: SizedCache[RankedBoard] = shared_cache(session, BOARDS, MOST_ENTRIES)
+    return known.get(
+        alike,
+        version(session, task, profile),
+        lambda: _make_board(session, alike),
+        lambda made: len(made.board.entries),
+    )
+
+
+def _make_board(session: Session, asked: BoardRequest, as_of: datetime | None = None) -> RankedBoard:
     task, profile = asked.task, asked.profile
     metric, budget = BENCHMARKS[task].metric(), own_budget(task, profile)
     problems = _problems(session, task, profile)
     chosen = _choose_problem(problems, asked.problem)
     here = (task, profile, chosen.id)
-    rows, aside = rows_of_board(session, *here) if as_of is None else _rows_as_of(session, *here, as_of)
-    best = best_of_each_method(rows, metric, budget)
-    shown = [row for row in rows if not asked.best or row.fingerprint in best]
-    papers = published_entries(task, chosen.id, metric) if asked.published and profile == "paper" else []
-    measured = {row.fingerprint: row.results for row in (*rows, *(older.row for older in aside))}
-    claims = submitted_entries(submitted.on_board(session, *here, as_of), measured, metric.name, budget)
+    claimed = submitted.on_board(session, *here, as_of)
+    few = _read_best(session, here, metric, budget) if _is_best_enough(asked, as_of, claimed) else None
+    read = few or _read_all(session, here, metric, budget, as_of)
+    shown = [row for row in read.rows if not asked.best or row.fingerprint in read.best]
+    papers = published_entries(task, chosen.id, metric) if asked.published and profile == WITH_PAPERS else []
+    measured = {row.fingerprint: row.results for row in (*read.rows, *(older.row for older in read.older))}
+    claims = submitted_entries(claimed, measured, metric.name, budget)
     rules = Rules(metric, budget, asked.rank_by, asked.baseline, asked.over_budget)
-    older = [*aside, *_of_other_code(session, [*rows, *(older.row for older in aside)])] if asked.older else []
+    aside = [*read.rows, *(older.row for older in read.older)]
+    older = [*read.older, *_of_other_code(session, aside)] if asked.older else []
     found = rank_entries(shown, [*claims, *papers], rules, older)
     for entry in found if asked.best else ():
-        entry.best_of = best.get(entry.fingerprint or "", 1) if entry.source == "measured" else 1
+        entry.best_of = read.best.get(entry.fingerprint or "", 1) if entry.source == "measured" else 1
     board = schemas.Leaderboard(
         task=task,
         profile=profile,
@@ -146,10 +184,61 @@ def leaderboard(session: Session, asked: BoardRequest, as_of: datetime | None = 
         baseline=asked.baseline,
         as_of=as_of,
         entries=found,
-        set_aside=_describe_set_aside(aside),
+        set_aside=_describe_set_aside(read.older_parts),
     )
     board.verdict = verdict(board, measured)
-    return board
+    return RankedBoard(board, measured)
+
+
+def _is_best_enough(asked: BoardRequest, as_of: datetime | None, claimed: Sequence[SubmittedResult]) -> bool:
+    """Tell if a board needs only the best entry of each method. Claims are compared with all entries."""
+    return asked.best and as_of is None and not asked.older and not claimed
+
+
+class _Read(NamedTuple):
+    """Entries of a board as they were read.
+
+    Attributes:
+        older: entries that the board sets aside; empty if only the best entries were read.
+        older_parts: the older parts of each entry that the board sets aside.
+        best: for the best entry of each method, the number of entries among which it was chosen.
+    """
+
+    rows: Sequence[MeasuredEntry]
+    older: Sequence[Older]
+    older_parts: Sequence[Sequence[str]]
+    best: Mapping[str, int]
+
+
+def _read_all(
+    session: Session, here: tuple[str, str, str], metric: Metric, budget: int, as_of: datetime | None
+) -> _Read:
+    rows, older = rows_of_board(session, *here) if as_of is None else _rows_as_of(session, *here, as_of)
+    candidates = (Candidate(row.fingerprint, row.method, row.budget, row.pooled.valid_value) for row in rows)
+    return _Read(rows, older, [one.parts for one in older], best_of_each_method(candidates, metric, budget))
+
+
+def _read_best(session: Session, here: tuple[str, str, str], metric: Metric, budget: int) -> _Read | None:
+    """Read only the best entry of each method in full, because the results of all entries take long to read.
+
+    Returns:
+        None if code was edited back, so that stored entries do not have the runs that count.
+    """
+    entry, present = table_of(tables.Entry).c, PRESENT.digests()
+    columns = (entry.method, entry.budget, entry.pooled, *(entry[name] for name in _Code._fields))
+    stored = session.execute(select(*columns).where(*_on_board(*here)).order_by(entry.fingerprint)).all()
+    found = [(method, budget, pooled["valid_value"], _Code(*code)) for method, budget, pooled, *code in stored]
+    present_codes = [code for *_, code in found]
+    if _find_undone(session, present_codes, present):
+        return None
+    older = older_parts(present_codes, present)
+    candidates = (
+        Candidate(code.fingerprint, method, seen, value)
+        for method, seen, value, code in found
+        if code.fingerprint not in older
+    )
+    best = best_of_each_method(candidates, metric, budget)
+    return _Read(_rows(session, [tables.Entry.fingerprint.in_(best)], present), [], list(older.values()), best)
 
 
 class Rows(NamedTuple):
@@ -207,8 +296,8 @@ def _divide_rows(rows: Sequence[MeasuredEntry], present: Digests) -> Rows:
     )
 
 
-def _describe_set_aside(older: Sequence[Older]) -> schemas.SetAside | None:
-    return schemas.SetAside(len(older), describe_older([one.parts for one in older])) if older else None
+def _describe_set_aside(older: Sequence[Sequence[str]]) -> schemas.SetAside | None:
+    return schemas.SetAside(len(older), describe_older(older)) if older else None
 
 
 def _on_board(task: str, profile: str, problem: str) -> list[ColumnElement[bool]]:
@@ -246,7 +335,7 @@ def _find_undone(session: Session, rows: Sequence[MeasuredEntry | _Code], presen
     }
     if not wanted:
         return {}
-    runs = select(Experiment.fingerprint, Run.code).join(Run).distinct().where(Run.state == "succeeded")
+    runs = select(Experiment.fingerprint, Run.code).join(Run).distinct().where(HAS_SUCCEEDED)
     known = {
         (fingerprint, code)
         for fingerprint, code in session.execute(
@@ -284,7 +373,7 @@ def _rows_as_of(session: Session, task: str, profile: str, problem: str, moment:
         select(Run, Experiment)
         .join(Experiment)
         .where(Experiment.task == task, Experiment.profile == profile, Experiment.problem == problem)
-        .where(Run.state == "succeeded", Run.finished_at <= moment)
+        .where(HAS_SUCCEEDED, Run.finished_at <= moment)
         .order_by(Experiment.fingerprint, Run.finished_at, Run.id)
     )
     of_fingerprints = groupby(((run, experiment) for run, experiment in found), key=lambda row: row[1].fingerprint)

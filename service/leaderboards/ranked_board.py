@@ -1,6 +1,6 @@
 """Ranking of a board: from its rows to its entries. Nothing is read from the database here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from normcore.spec.metric import Metric
@@ -44,26 +44,34 @@ class Rules(NamedTuple):
     rank_over_budget: bool
 
 
-def best_of_each_method(rows: Sequence[MeasuredEntry], metric: Metric, budget: int) -> dict[str, int]:
+class Candidate(NamedTuple):
+    """Entry among which the best entry of a method is chosen."""
+
+    fingerprint: str
+    method: str
+    budget: int
+    valid_value: float | None
+
+
+def best_of_each_method(candidates: Iterable[Candidate], metric: Metric, budget: int) -> dict[str, int]:
     """Choose for each method the entry with the best validation value, among its entries within the budget.
 
     Returns:
         For each chosen entry, by fingerprint, the number of entries among which it was chosen.
     """
-    best: dict[str, MeasuredEntry] = {}
+    best: dict[str, Candidate] = {}
     counts: dict[str, int] = {}
-    for row in rows:
-        if row.budget > budget:
+    for one in candidates:
+        if one.budget > budget:
             continue
-        counts[row.method] = counts.get(row.method, 0) + 1
-        if row.method not in best or _is_better(row, best[row.method], metric):
-            best[row.method] = row
-    return {row.fingerprint: counts[method] for method, row in best.items()}
+        counts[one.method] = counts.get(one.method, 0) + 1
+        if one.method not in best or _is_better(one.valid_value, best[one.method].valid_value, metric):
+            best[one.method] = one
+    return {one.fingerprint: counts[method] for method, one in best.items()}
 
 
-def _is_better(row: MeasuredEntry, than: MeasuredEntry, metric: Metric) -> bool:
-    own, other = row.pooled.valid_value, than.pooled.valid_value
-    return own is not None and (other is None or metric.is_better(own, than=other))
+def _is_better(value: float | None, than: float | None, metric: Metric) -> bool:
+    return value is not None and (than is None or metric.is_better(value, than=than))
 
 
 def hardware_of_most_entries(rows: Sequence[MeasuredEntry]) -> str | None:

@@ -76,10 +76,9 @@ def _values(
     session: Session, asked: BoardRequest, as_of: datetime | None, published: Published, by: TimeUnit, number: int
 ) -> dict[str, Any]:
     """Values of a board's page."""
-    found = queries.leaderboard(session, asked, as_of)
+    found, seeds = queries.leaderboard_and_seeds(session, asked, as_of)
     board = replace(found, entries=[entry for entry in found.entries if not entry.of_older_code])
     shown = found.entries[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
-    seeds = queries.seeds_of(session, [entry.fingerprint for entry in board.entries if entry.fingerprint])
     boards = [one for one in queries.leaderboards(session) if one.task == asked.task]
     curved = comparisons.read_curves(
         session, [entry.fingerprint for entry in choose_drawn_entries(board) if entry.fingerprint]

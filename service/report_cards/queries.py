@@ -13,9 +13,10 @@ from normcore.spec.analyses import ANALYSES
 from normcore.spec.cells import CELLS
 from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
+from service.db import no_index
 from service.experiments import codes
 from service.experiments.lifecycle import WAITING
-from service.experiments.tables import Experiment, Run
+from service.experiments.tables import HAS_SUCCEEDED, Experiment, Run
 from service.http.answer_cache import AnswerCache
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.queries import BoardRequest
@@ -120,10 +121,10 @@ class _Search:
             return None
         of_spec = Experiment.fingerprint == spec.fingerprint()
         runs = select(Run).join(Experiment).where(of_spec).order_by(Run.id.desc())
-        succeeded = self.session.scalars(runs.where(Run.state == "succeeded")).all()
+        succeeded = self.session.scalars(runs.where(HAS_SUCCEEDED)).all()
         for run in codes.choose_reusable_runs(present_code(spec), succeeded):
             return _describe_run(run)
-        waiting = self.session.scalars(runs.where(Run.state.in_(WAITING)).limit(1)).one_or_none()
+        waiting = self.session.scalars(runs.where(no_index(Run.state).in_(WAITING)).limit(1)).one_or_none()
         if waiting is None:
             self.missing.append(written)
         else:

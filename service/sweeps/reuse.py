@@ -18,7 +18,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.models.recurrent import RecurrentModel
 from normcore.spec.tasks import BENCHMARKS
 from service.experiments import codes
-from service.experiments.tables import Experiment, Run
+from service.experiments.tables import HAS_SUCCEEDED, Experiment, Run
 
 
 class EarlierRun(NamedTuple):
@@ -41,7 +41,7 @@ def find_earlier_runs(
     runs = session.execute(
         select(*columns)
         .join(Experiment)
-        .where(Experiment.fingerprint.in_(specs), Run.state == "succeeded")
+        .where(Experiment.fingerprint.in_(specs), HAS_SUCCEEDED)
         .order_by(Run.finished_at, Run.id)
     ).all()
     of_specs: dict[str, list[Row[Any]]] = {}

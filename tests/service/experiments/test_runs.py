@@ -1,12 +1,13 @@
 """Runs and curves over HTTP."""
 
 import pytest
+from sqlalchemy import select, text
 from starlette.testclient import TestClient
 
 from normcore.events import Divergence
 from service.db import Database
 from service.experiments import lifecycle
-from service.experiments.tables import Run
+from service.experiments.tables import HAS_SUCCEEDED, Experiment, Run
 from tests.service.experiments.lifecycle.verbs import released
 from tests.service.http_calls import is_problem
 from tests.service.sample_runs import MAX_STEPS, begun, claimed, failed, finished, measured, recorded, submitted
@@ -219,3 +220,15 @@ def test_an_id_of_another_kind_is_refused_with_its_right_address(client: TestCli
         assert is_problem(answer, 404)
         expected = f"this is an experiment's id, its runs are in /v1/experiments/{experiment.id}"
         assert expected in answer.json()["detail"]
+
+
+@SQLITE
+def test_the_succeeded_runs_of_a_spec_are_found_without_a_look_at_other_runs(db: Database) -> None:
+    of_spec = select(Run.id).join(Experiment).where(Experiment.fingerprint == "a", HAS_SUCCEEDED)
+    with db.snapshot() as session:
+        statement = of_spec.compile(session.get_bind(), compile_kwargs={"literal_binds": True})
+        plan = [str(row[-1]) for row in session.execute(text(f"EXPLAIN QUERY PLAN {statement}"))]
+    assert plan == [
+        "SEARCH experiments USING INDEX ix_experiments_fingerprint (fingerprint=?)",
+        "SEARCH runs USING INDEX ix_runs_experiment_id (experiment_id=?)",
+    ]

@@ -12,6 +12,8 @@ from starlette.testclient import TestClient
 
 from service.db import Database, utc_now
 from service.experiments import lifecycle
+from service.leaderboards.queries import BoardRequest, leaderboard
+from service.leaderboards.schemas import Leaderboard
 from tests.service.leaderboards.boards import board, ended, result
 from tests.service.sample_runs import MAX_STEPS, claimed, finished, run_of, started, submitted, timing_of
 
@@ -234,3 +236,28 @@ def test_the_page_shows_the_score_of_an_entry_that_is_not_ranked_by_its_mean(cli
     result(db, "layer_norm", [0.30, 0.31, 0.32], [10, 10, 10])
     page = client.get("/boards/permuted_digits?profile=smoke", headers={"Accept": "text/html"}).text
     assert re.findall(r"ranked by ([0-9.]+%), because no seed", page) == ["20.00%"]
+
+
+def test_a_board_of_the_best_entries_is_a_part_of_the_board_that_reads_all_entries(
+    client: TestClient, db: Database
+) -> None:
+    result(db, "layer_norm", CLOSE, STEPS)
+    result(db, "layer_norm", WORSE, STEPS, training={"optimizer": {"name": "rmsprop", "lr": 0.5}})
+    result(db, "none", WORSE, STEPS)
+    best, from_all = board(client, entries="best"), board(client, entries="best", code="all")
+    assert [(entry["method"], entry["best_of"]) for entry in best["entries"]] == [("layer_norm", 2), ("none", 1)]
+    assert best == from_all
+
+
+def test_pages_share_a_board_until_another_run_ends(db: Database) -> None:
+    asked = BoardRequest("permuted_digits", "smoke")
+
+    def read() -> Leaderboard:
+        with db.snapshot() as session:
+            return leaderboard(session, asked)
+
+    result(db, "layer_norm", CLOSE, STEPS)
+    first = read()
+    assert read() is first
+    result(db, "none", WORSE, STEPS)
+    assert [entry.method for entry in read().entries] == ["layer_norm", "none"]
