@@ -32,12 +32,14 @@ function write(name, { range, log, zero }) {
   history.replaceState(history.state, "", fragment ? `#${fragment}` : location.pathname + location.search);
 }
 
+const endsOf = (numbers) => [Math.min(...numbers), Math.max(...numbers)];
+
 /** The range of an axis before any zoom; undefined if Plotly chooses it. */
 function baseRange(layout, data, view, axis) {
   const own = layout[`${axis}axis`]?.range;
   const numbers = numbersOf(data, axis);
   if (axis === "y" && view.zero && !view.log.y) {
-    const [low, high] = own ?? [Math.min(...numbers), Math.max(...numbers)];
+    const [low, high] = own ?? endsOf(numbers);
     return [Math.min(0, low), Math.max(0, high)];
   }
   if (!own || !view.log[axis] || own[0] > 0) return own;
@@ -90,11 +92,11 @@ export class View {
     this.has = this.place !== null && !layout.yaxis2 && layout.yaxis?.type !== "category";
     if (!this.has) return layout;
     this.base = layout;
-    const own = baseRange(layout, data, { ...this.state, log: { x: false, y: false }, zero: false }, "y");
+    const [low, high] = layout.yaxis?.range ?? endsOf(numbersOf(data, "y"));
     this.may = {
       x: numbersOf(data, "x").every((number) => number > 0),
       y: numbersOf(data, "y").every((number) => number > 0),
-      zero: own !== undefined && own[0] * own[1] > 0,
+      zero: low * high > 0,
     };
     for (const axis of AXES) this.state.log[axis] &&= this.may[axis];
     return viewed(layout, data, this.state);

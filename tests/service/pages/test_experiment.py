@@ -433,6 +433,7 @@ def test_a_run_that_waits_shows_a_sentence_and_then_its_curves(fresh_site: Site,
             "Nothing is measured yet; the curves begin with the first evaluation."
         )
         expect(page.locator(".plot-area")).to_be_hidden()
+        expect(page.get_by_role("button", name="log y")).to_have_count(0)
         expect(page.locator("#live")).to_have_text("live")
     lease = claimed(db).lease
     begun(db, lease)
@@ -442,6 +443,7 @@ def test_a_run_that_waits_shows_a_sentence_and_then_its_curves(fresh_site: Site,
     for page in (whole, single):
         expect(page.locator(".plot-area")).to_be_visible()
         expect(page.locator(".figure-note")).to_have_count(0)
+    whole.get_by_role("button", name="log y").click()
     finished(db, lease, "diverged", value=None)
     db.close()
     expect_drawn(whole, **{"seed 0 diverged": [(5, 0.05)]})

@@ -83,6 +83,8 @@ def test_the_page_says_and_draws_where_another_method_becomes_better(swept: Swep
     drawn = page.locator("#budget [data-figure]")
     drawn.scroll_into_view_if_needed()
     expect(drawn.locator(".plot-area .main-svg").first).to_be_visible(timeout=90_000)
+    page.get_by_role("button", name="log x").click()
+    assert page.url.endswith("#budget.log=x")
     figure = httpx.get(f"{swept.site.url}/v1/sweeps/{swept.methods}/figures/budget").json()
     means = {line["name"]: line["y"] for line in figure["data"] if line.get("name")}
     assert means["none"] == pytest.approx([0.6, 0.6933, 0.74, 0.768, 0.7867, 0.8], abs=1e-4)

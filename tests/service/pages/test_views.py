@@ -121,3 +121,16 @@ def test_the_controls_of_a_figure_fit_a_phone(month_site: Site, new_page: NewPag
     assert page.evaluate(LAYOUT, "dragmode") is False
     check_accessible(page)
     check_fits(page)
+
+
+def test_curves_of_an_experiment_have_the_same_controls(month_site: Site, new_page: NewPage) -> None:
+    page = opened(new_page(month_site, figures=True), f"/experiments/{month_site.found['many seeds']}")
+    low, high = axis(page, "x")["range"]
+    page.get_by_role("button", name="Zoom to the end").click()
+    assert axis(page, "x")["range"] == pytest.approx([(low + high) / 2, high], rel=1e-3)
+    assert "#curves.x=" in page.url
+    page.get_by_role("button", name="Reset zoom").click()
+    page.get_by_role("button", name="from zero").click()
+    assert axis(page, "y")["range"][0] == 0
+    assert page.url.endswith("#curves.from=0")
+    check_accessible(page)
