@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from normcore.spec import ExperimentSpec
 from service.db import utc_now
-from service.experiments.tables import Run
+from service.experiments.tables import HAS_SUCCEEDED, Run
 from service.experiments.turns import SERVED_TOGETHER, QueuePart, lines_of
 from service.workload import queries
 
@@ -85,6 +85,6 @@ def _wait(session: Session, device: str, before: Mapping[str, int], workers: int
         return None
     if waiting < workers:
         return 0.0
-    ended = select(Run.seconds).where(Run.state == "succeeded", Run.queue.in_(together))
+    ended = select(Run.seconds).where(HAS_SUCCEEDED, Run.queue.in_(together))
     lately = session.scalars(ended.order_by(Run.id.desc()).limit(NEWEST)).all()
     return round(statistics.fmean(lately) * (waiting - workers + 1) / workers, 1) if lately else None
