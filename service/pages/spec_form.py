@@ -6,12 +6,15 @@ its field at once, an option of a plug-in too. The name of a field is the dotted
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
+
+from pydantic import BaseModel
 
 from normcore.spec import TASKS
 from normcore.spec.experiment import ExperimentSpec
 from normcore.spec.methods import METHODS
+from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.part import Part
 from normcore.spec.resolve import complete_spec
 from normcore.spec.task import DEFAULT_PROFILE, Task
@@ -136,7 +139,7 @@ def _tags(task: type[Task]) -> Mapping[str, Sequence[str]]:
     if task.takes_norm:
         tags[METHOD] = list(METHODS)
     if issubclass(task, Benchmark):
-        tags[OPTIMIZER] = list(Training.model_json_schema()["properties"]["optimizer"]["discriminator"]["mapping"])
+        tags[OPTIMIZER] = list(_schema_of(Training)["properties"]["optimizer"]["discriminator"]["mapping"])
     return tags
 
 
@@ -164,17 +167,32 @@ def _groups(chosen: _Chosen) -> Iterator[Group]:
         ("training", "Training", Training if issubclass(task, Benchmark) else None),
         ("task", "Task", task),
     ]
-    schema = ExperimentSpec.model_json_schema()
+    schema = _schema_of(ExperimentSpec)
     of_runs = {name: schema["properties"][name] for name in OF_RUNS}
     yield _group("", "Runs", {**schema, "properties": of_runs}, chosen)
     for name, title, part in parts:
         if part is None:
             continue
-        group = _group(name, title, part.model_json_schema(), chosen)
+        group = _group(name, title, _schema_of(part), chosen)
         if name == "model" and CELL in chosen.tags:
             group = replace(group, fields=[_tag_field(CELL, chosen.tags[CELL], chosen), *group.fields])
         if group.fields or group.groups:
             yield group
+
+
+def _schema_of(kind: type[BaseModel]) -> Mapping[str, Any]:
+    """JSON Schema of a class. Making the schemas of a form takes 80 ms, so they are made once."""
+    return _make_schema(kind, tuple(OPTIMIZERS))
+
+
+@lru_cache(maxsize=256)
+def _make_schema(kind: type[BaseModel], optimizers: Sequence[str]) -> Mapping[str, Any]:
+    """Make a schema.
+
+    Args:
+        optimizers: tags of the optimizers, which are in the schema of a training; a plug-in may add one.
+    """
+    return kind.model_json_schema()
 
 
 def _group(path: str, title: str, schema: Mapping[str, Any], chosen: _Chosen) -> Group:
