@@ -47,6 +47,7 @@ from service.pages import experiments as experiment_list
 from service.pages import sweeps as sweep_pages
 from service.pages.refusals import ShowRefusals
 from service.pages.security import ProtectBrowsers
+from service.preparation import prepare_in_background
 from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings
@@ -84,6 +85,7 @@ def create_app(settings: Settings, *, require_keys: bool) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.notifier = Notifier(celery)
+        prepare_in_background()
         yield
         app.state.notifier.close()
         db.close()
