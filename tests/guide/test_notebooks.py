@@ -63,6 +63,22 @@ def test_progress_is_one_line_for_each_experiment_that_ends_with_its_state(run: 
     assert "layer_norm, succeeded" in html(shown[-1])
 
 
+def test_a_watch_changes_one_line_in_place(run: Any, tmp_path: Path) -> None:
+    """``run`` has left experiments on the service. Their events come again, and each changes the line."""
+    cell = nbformat.v4.new_code_cell(
+        "from normbench import Client\n"
+        "client = Client()\n"
+        "for event in client.watch(next(client.experiments())['id']):\n"
+        "    pass"
+    )
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "watch.ipynb")
+    [(_, shown)] = outputs(execute(tmp_path / "watch.ipynb", tmp_path))
+    [line] = shown
+    assert line.output_type == "display_data"
+    assert "3 of 3 runs ended" in line["data"]["text/plain"]
+    assert '<progress value="120" max="120">' in html(line)
+
+
 def test_answers_show_themselves_once_as_a_table(run: Any) -> None:
     for code, found in outputs(run):
         if code.strip().startswith(("client.dry_run", "board")):
