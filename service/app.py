@@ -45,9 +45,9 @@ from service.pages import (
 )
 from service.pages import experiments as experiment_list
 from service.pages import sweeps as sweep_pages
+from service.pages.preparation import prepare_in_background
 from service.pages.refusals import ShowRefusals
 from service.pages.security import ProtectBrowsers
-from service.preparation import prepare_in_background
 from service.queue import Notifier, make_celery
 from service.report_cards import routes as report_cards
 from service.settings import Settings

@@ -2,8 +2,8 @@
 
 import sys
 
+from service.pages.preparation import LATE_IMPORTS, prepare_in_background, prepare_pages
 from service.pages.rendering import templates
-from service.preparation import LATE_IMPORTS, prepare_in_background, prepare_pages
 
 
 def test_prepared_pages_have_all_templates_compiled_and_all_modules_imported() -> None:
