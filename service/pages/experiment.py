@@ -142,6 +142,7 @@ def _page(
         most_named=MAX_NAMED,
         cancelling=cancelling,
         diverged=count_diverged(experiment.runs),
+        by_state=Counter(run.state for run in experiment.runs),
         may_retry=any(run.state in ("failed", "cancelled") for run in experiment.runs),
         ended=ended,
         position=position,
