@@ -116,6 +116,14 @@ def seconds(number: float | None) -> str:
     return f"{whole} s"
 
 
+def age(number: float | None) -> str:
+    """Time that has passed, in its largest unit: 12 s ago, 45 min ago, 3 d ago."""
+    if number is None:
+        return DASH
+    told = seconds(number) if number >= 59.5 else f"{max(number, 0):.0f} s"
+    return f"{' '.join(told.split(' ')[:2])} ago"
+
+
 def ratio(number: float | None) -> str:
     """Ratio as text: ×3.2."""
     return DASH if number is None else f"×{number:.2f}" if number < 10 else f"×{number:.0f}"

@@ -36,6 +36,14 @@ def name(method: str, changed: Mapping[str, Any]) -> str:
     return f"{method} ({told})" if told else method
 
 
+def names_apart(names: Sequence[str]) -> list[str]:
+    """Names of entries in a text: ``(lr 0.01)`` is left out if all names end with it."""
+    cut = [name.partition(" (") for name in names]
+    alike = len({(separator, told) for _, separator, told in cut}) == 1
+    methods = [method for method, _, _ in cut]
+    return methods if alike and len(set(methods)) == len(names) else list(names)
+
+
 def is_of_the_problem(path: str) -> bool:
     """Tell if an option is part of the problem. The title of a board shows such options."""
     return path.startswith("task.") and path not in _only_shown()

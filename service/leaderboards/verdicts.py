@@ -14,6 +14,7 @@ from service.statistics.values import Limits
 
 FEWEST_TASKS = 3  # tasks without which the verdict names no overall winner
 MAX_NAMED = 3  # entries that a sentence names; the table below it has all
+LONGEST = 60  # characters of these names: with longer names the verdict would not fit on a line of a page
 
 METHOD = "the method "
 NO_WINNER = "no winner:"
@@ -23,6 +24,7 @@ Seeds = Mapping[str, Sequence[RunResult]]  # the runs that count, by fingerprint
 
 def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
     """Verdict on a board's measured entries; None if the board has no entry at all."""
+    board = _without_shared_changes(board)
     measured = [entry for entry in board.entries if entry.source == "measured"]
     ranked = [entry for entry in measured if entry.tie_group is not None]
     if not measured:
@@ -36,6 +38,22 @@ def verdict(board: Leaderboard, seeds: Seeds) -> Verdict | None:
     found = _order(board, enough, sum(that_count(entry, board.rank_by) < TESTED for entry in few), seeds)
     found = _besides(board, found, few) if few else found
     return replace(found, claim=begin_sentence(found.claim))
+
+
+def _without_shared_changes(board: Leaderboard) -> Leaderboard:
+    """Leave out the changes that all measured entries of a board share: sentences name what differs between entries."""
+    changes = [entry.changes for entry in board.entries if entry.source == "measured"]
+    first, *others = changes or [{}]
+    shared = {path for path in first if all(path in one and one[path] == first[path] for one in others)}
+    if not others or not shared:
+        return board
+    entries = [
+        replace(entry, name="", changes={path: told for path, told in entry.changes.items() if path not in shared})
+        if entry.source == "measured"
+        else entry
+        for entry in board.entries
+    ]
+    return replace(board, entries=entries)
 
 
 def in_sentence(name: str) -> str:
@@ -108,10 +126,20 @@ def tied_for_first(board: Leaderboard) -> list[Entry]:
     return tied if len(tied) > 1 else []
 
 
+def counted_for_first(board: Leaderboard) -> list[Entry]:
+    """The entries that tie for first, if they are too many, or their names too long, for the verdict's sentence."""
+    tied = tied_for_first(board)
+    return tied if _are_counted(tied_for_first(_without_shared_changes(board))) else []
+
+
+def _are_counted(tied: Sequence[Entry]) -> bool:
+    return len(tied) > MAX_NAMED or len(wording.listed([entry.name for entry in tied])) > LONGEST
+
+
 def ties(board: Leaderboard) -> list[str]:
     """Sentence for each tie group of several entries: no difference between them is shown."""
     groups: dict[int, list[Entry]] = {}
-    for entry in board.entries:
+    for entry in _without_shared_changes(board).entries:
         if entry.tie_group is not None and not entry.too_few_seeds:
             groups.setdefault(entry.tie_group, []).append(entry)
     return [
@@ -146,7 +174,7 @@ def _ties(board: Leaderboard, tied: Sequence[Entry]) -> Verdict:
     """Verdict on the entries that tie for first: a few by their names, else their number."""
     measured = sum(entry.source == "measured" and not entry.over_budget for entry in board.entries)
     who = wording.listed([entry.name for entry in tied])
-    if len(tied) > MAX_NAMED:
+    if _are_counted(tied):
         who = f"{wording.steps(len(tied))} of {wording.count(measured, 'entry')}"
     remark = f"; {remark}" if (remark := _describe_ranking(board)) else ""
     best, last = (_worth(board, entry, with_interval=False) for entry in (tied[0], tied[-1]))

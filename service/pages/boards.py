@@ -25,8 +25,8 @@ from service.leaderboards.moments import Moment
 from service.leaderboards.overall import overall_and_seeds
 from service.leaderboards.queries import BoardRequest
 from service.leaderboards.ranking import RankBy, TimeBy
-from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardSummary, Overall
-from service.leaderboards.verdicts import MAX_NAMED, nobody_wins, overall_verdict, tied_for_first, ties
+from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
+from service.leaderboards.verdicts import counted_for_first, nobody_wins, overall_verdict, ties
 from service.pages.board import Published, column_notes, facts, table
 from service.pages.method_ranks import PROFILES, busiest, rank_table
 from service.pages.rendering import address, answer_from_cache, html, page
@@ -96,7 +96,7 @@ def _values(
         "boards": boards,
         "verdict": board.verdict,
         "ties": ties(board),
-        "folded": _folded(board),
+        "folded": counted_for_first(board),
         "facts": facts(board, _count_hidden_entries(board, boards) if asked.best else 0),
         "table": table(board, shown, seeds, published),
         "pages": _Pages(len(found.entries), number),
@@ -114,12 +114,6 @@ def count_undrawn(board: Leaderboard, curved: Sequence[EntryCurves]) -> int:
     """Count the measured entries within the budget whose curves are not drawn, because there are too many."""
     measured = sum(entry.source == "measured" and not entry.over_budget for entry in board.entries)
     return measured - len(curved) if len(curved) >= MAX_LINES else 0
-
-
-def _folded(board: Leaderboard) -> list[Entry]:
-    """Entries that tie for first, if they are too many for the verdict's sentence."""
-    tied = tied_for_first(board)
-    return tied if len(tied) > MAX_NAMED else []
 
 
 class _Pages:

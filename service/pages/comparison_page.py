@@ -12,6 +12,7 @@ from starlette.responses import Response
 from normcore.figures.styles import styles_of
 from normcore.problem import own_problem
 from normcore.spec.metric import Metric
+from normcore.spec.names import names_apart
 from normcore.spec.task import ProfileName
 from normcore.spec.tasks import BENCHMARKS
 from service import wording
@@ -68,6 +69,7 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: T
     entries, task = comparison.entries, BENCHMARKS[comparison.task]
     metric = task.metric()
     named = {entry.fingerprint: entry.name for entry in entries}
+    called = dict(zip(named, names_apart(list(named.values())), strict=True))
     values = _values_by_seed(session, entries)
     rows = comparison_text.compare_with_baseline(comparison, values)
     return {
@@ -82,8 +84,8 @@ def _values(session: Session, chosen: Sequence[str], baseline: str | None, by: T
             entry.fingerprint: style.hollow
             for entry, style in zip(entries, styles_of([entry.method for entry in entries]), strict=True)
         },
-        "verdict": comparison_text.verdict(comparison, values, named, metric),
-        "facts": comparison_text.facts(comparison, named),
+        "verdict": comparison_text.verdict(comparison, values, called, metric),
+        "facts": comparison_text.facts(comparison, called),
         "differences": differences(rows, metric),
         "speedups": speedups(entries),
         "others": _others(session, comparison),

@@ -11,13 +11,15 @@ from service import wording
 
 ARXIV = re.compile(r"arXiv:([0-9]{4}\.[0-9]{4,5})")
 QUOTED = re.compile(r"(`{1,2})([^`]+)\1")
+SETTING = re.compile(r"(?<=\()[^()]+(?=\))")  # what an entry's name has in brackets
 DIGEST = re.compile(r"[0-9a-f]{40,}")
 SHORT = 12  # characters of a digest
 
 
 def name(text: str) -> Markup:
-    """Escape a name, and let lines break after each underscore."""
-    return Markup("_<wbr>").join(escape(part) for part in text.split("_"))
+    """Escape a name, and let lines break after each underscore, but not between an option and its value."""
+    kept = SETTING.sub(lambda found: keep_together(found[0]), text)
+    return Markup("_<wbr>").join(escape(part) for part in kept.split("_"))
 
 
 def keep_together(changed: str) -> str:

@@ -179,7 +179,16 @@ def facts(sweep: Sweep) -> Sequence[str]:
         )
     if sweep.best is not None:
         told.append(f"chosen by validation among {wording.count(sweep.n_experiments, 'cell')}")
+        told += _interval(sweep)
     return told
+
+
+def _interval(sweep: Sweep) -> list[str]:
+    """Fact on the interval of the best cell; empty if it has none."""
+    value = sweep.best and sweep.best.entry and sweep.best.entry.value
+    if not value or value.ci95 is None or sweep.metric is None:
+        return []
+    return [f"the best: {wording.interval_in_words(value.ci95, sweep.metric)}"]
 
 
 def _has_few_seeds(sweep: Sweep) -> bool:

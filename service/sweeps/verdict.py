@@ -92,7 +92,7 @@ def _order(
         claim = f"{first.name} is first{_so_far(sweep)}, and nothing ties with it:"
         told = [_worth(first, metric)]
     if len(tied) > 1 or best is not first:
-        told.append(_advise(best, metric, is_tied=best in tied))
+        told.append(_advise(best, metric, is_told=best is tied[0], is_tied=best in tied))
     if few:
         be = "is" if len(few) == 1 else "are"
         told.append(f"{wording.count(len(few), 'cell')} with too few seeds {be} not ranked")
@@ -105,8 +105,14 @@ def _name_ties(sweep: Sweep, tied: Sequence[_NamedCell]) -> str:
     return f"{wording.steps(len(tied))} of {wording.count(sweep.n_experiments, 'cell')} tie for first"
 
 
-def _advise(best: _NamedCell, metric: str, *, is_tied: bool) -> str:
-    """Say which cell to take: the cell with the best validation value."""
+def _advise(best: _NamedCell, metric: str, *, is_told: bool, is_tied: bool) -> str:
+    """Say which cell to take: the cell with the best validation value.
+
+    Args:
+        is_told: whether the sentence before has its test value.
+    """
+    if is_told and not best.entry.n_diverged:
+        return f"Take {best.name}, the best by validation"
     doubt = "" if is_tied else ", though on test data it is not among the first"
     return f"Take {best.name}, the best by validation: {_worth(best, metric)}{doubt}"
 

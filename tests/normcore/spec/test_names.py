@@ -10,7 +10,16 @@ from normcore.problem import problem_of
 from normcore.spec import InvalidSpec, changes, resolve
 from normcore.spec.experiment import TrainingSpec
 from normcore.spec.methods import METHODS
-from normcore.spec.names import cell_names, changes_of, differences, name, name_of_spec, option, write_shared_changes
+from normcore.spec.names import (
+    cell_names,
+    changes_of,
+    differences,
+    name,
+    name_of_spec,
+    names_apart,
+    option,
+    write_shared_changes,
+)
 from normcore.spec.optimizers import OPTIMIZERS
 from normcore.spec.resolve import _flat
 from normcore.spec.tasks import BENCHMARKS
@@ -120,3 +129,9 @@ def test_changes_that_all_cells_of_a_sweep_share_are_named_once() -> None:
     assert write_shared_changes(cells, [LR]) == "batch_size 7"
     assert write_shared_changes(cells[:1], [LR]) == "cell gru, batch_size 7"
     assert write_shared_changes([], []) == ""
+
+
+def test_changes_that_all_names_share_are_left_out_of_a_text() -> None:
+    assert names_apart(["none (lr 0.1)", "rms_norm (lr 0.1)"]) == ["none", "rms_norm"]
+    for names in (["none (lr 0.1)", "rms_norm (lr 0.2)"], ["none", "rms_norm (lr 0.2)"], ["none", "none"], []):
+        assert names_apart(names) == names

@@ -18,7 +18,7 @@ from service.leaderboards.schemas import (
     Verdict,
 )
 from service.leaderboards.seeds import are_too_few, that_count
-from service.leaderboards.verdicts import overall_verdict, tied_for_first, ties, verdict
+from service.leaderboards.verdicts import counted_for_first, overall_verdict, tied_for_first, ties, verdict
 
 
 def entry(method: str, mean: float | None, group: int | None = None, **parts: Any) -> Entry:
@@ -133,6 +133,26 @@ def test_the_verdict_gives_a_sure_difference_with_its_interval() -> None:
 )
 def test_every_state_of_a_board_has_its_sentence(entries: list[Entry], begins: str) -> None:
     assert said(verdict(board(*entries), {})).startswith(begins)
+
+
+def test_a_change_that_all_entries_share_is_not_repeated_in_a_sentence() -> None:
+    wide = {"model.hidden_size": 200}
+    tied = [entry("layer_norm", 1.0, 1, changes=wide), entry("rms_norm", 1.1, 1, changes={**wide, "norm.eps": 0.1})]
+    published = entry("none", 2.0, source="published", model="LSTM", changes={})
+    found = board(*tied, published)
+    assert said(verdict(found, {})).startswith("No winner: layer_norm and rms_norm (norm.eps 0.1) tie for first (")
+    assert ties(found) == ["layer_norm and rms_norm (norm.eps 0.1): no difference is shown"]
+    apart = board(entry("layer_norm", 1.0, 1, changes=wide), entry("none", 1.2, 2, changes={}))
+    assert "layer_norm (hidden_size 200) is first" in said(verdict(apart, {})), "the other entry has another size"
+
+
+def test_names_that_are_too_long_for_a_line_are_counted_and_folded() -> None:
+    tied = [
+        entry("layer_norm", 1.0, 1, changes={"training.optimizer.lr": k / 1e5, "norm.eps": k / 1e7}) for k in (1, 2)
+    ]
+    assert said(verdict(board(*tied), {})).startswith("No winner: 2 of 2 entries tie for first (")
+    assert counted_for_first(board(*tied)) == tied
+    assert counted_for_first(board(entry("layer_norm", 1.0, 1), entry("none", 1.0, 1))) == []
 
 
 def test_an_entry_that_is_not_shown_to_be_first_is_not_called_first() -> None:
