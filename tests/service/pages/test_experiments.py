@@ -132,7 +132,7 @@ def test_lists_show_the_cell_of_an_analysis(client: TestClient) -> None:
         written = {"task": task, "norm": {"method": "layer_norm"}, "model": {"cell": cell}}
         assert client.post("/v1/experiments", json=written).status_code == 201
     text = client.get("/experiments?task=gradient_flow").text
-    assert [f"<code>cell {cell}</code>" in text for cell in ("gru", "lstm")] == [True, True]
+    assert [f"<code>cell\u00a0{cell}</code>" in text for cell in ("gru", "lstm")] == [True, True]
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
