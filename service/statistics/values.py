@@ -156,7 +156,8 @@ def interval(values: Sequence[float], level: float, limits: Limits = UNLIMITED) 
         return None
     mean, half = statistics.fmean(values), 0.0
     if has_spread(values):
-        half = statistics.stdev(values, mean) / math.sqrt(n) * float(stdtrit(n - 1, (1 + level) / 2))
+        variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)  # statistics.stdev is ten times slower
+        half = math.sqrt(variance / n) * float(stdtrit(n - 1, (1 + level) / 2))
     half = max(half, limits.floor)
     return limits.cut((mean - half, mean + half), mean)
 
