@@ -1,6 +1,7 @@
 """Axes of printed figures: their title, scale, range and ticks, from those of a page's figure."""
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,6 +14,8 @@ LETTER = 0.052  # inches of a letter
 NAMES_SHARE = 0.45  # of the width, at most, that the names of rows take
 WIDE = 1.5  # powers of ten; a wider logarithmic axis has ticks at powers alone
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SETTING = re.compile(r"(?<![,\s]) (?=[^()]*\))")  # the space of ``lr 0.01`` in brackets
+UNBROKEN = "\u00a0"
 GROUPED = 10_000  # from here on thousands stand apart
 
 
@@ -23,8 +26,14 @@ def plain(text: object) -> str:
 
 def wrap_names(names: Iterable[object], width: float) -> list[str]:
     """Break names of rows into lines that leave most of a figure's ``width`` to the plot."""
-    letters = int(NAMES_SHARE * width / LETTER)
-    return [plain("\n".join(textwrap.wrap(str(name), letters, break_long_words=False)) or name) for name in names]
+    return [plain(wrap_name(str(name), int(NAMES_SHARE * width / LETTER))) for name in names]
+
+
+def wrap_name(name: str, letters: int) -> str:
+    """Break a name into lines of so many letters, but not between an option and its value."""
+    kept = SETTING.sub(UNBROKEN, name)
+    lines = textwrap.wrap(kept, letters, break_long_words=False)
+    return "\n".join(lines).replace(UNBROKEN, " ") or name
 
 
 def set_axis(axes: Axes, side: str, wanted: Mapping[str, Any], width: float) -> None:

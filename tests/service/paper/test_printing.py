@@ -26,6 +26,7 @@ from normcore.figures.method_curves import MethodLine, method_curves
 from normcore.figures.profiles import ProfileCurve, profiles
 from normcore.figures.seed_curves import SeedLine, seed_curves
 from service.errors import Invalid, NotInstalled, Unavailable
+from service.paper.axes import wrap_name
 from service.paper.drawing import MOST_ROWS, draw
 from service.paper.printing import MOST_AT_ONCE, SETTINGS, WAITING, PrintFormat, print_figure
 
@@ -190,3 +191,16 @@ def test_more_figures_than_the_service_can_print_soon_are_refused() -> None:
 def test_columns_of_a_heat_map_have_their_own_numbers() -> None:
     [axes, _] = drawn(attention([[0.1, 0.9]], ["word"], "t", "step", "token")).axes
     assert axes.get_xlim() == (0.5, 2.5), "steps 1 and 2"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("recurrent_batch_norm (lr 0.001)", ["recurrent_batch_norm", "(lr 0.001)"]),
+        ("layer_norm (batch_size 32, lr 0.001)", ["layer_norm (batch_size 32,", "lr 0.001)"]),
+        ("rms_norm", ["rms_norm"]),
+        ("", [""]),
+    ],
+)
+def test_the_name_of_a_row_does_not_break_between_an_option_and_its_value(name: str, lines: list[str]) -> None:
+    assert wrap_name(name, 26).split("\n") == lines
