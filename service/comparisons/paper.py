@@ -27,9 +27,11 @@ def comparison_on_paper(comparison: Comparison) -> list[PaperTable]:
     baseline = next(entry.name for entry in comparison.entries if entry.fingerprint == comparison.baseline)
     means = describe_means([len(entry.seeds) for entry in comparison.entries], interval=False)
     caption = f"Comparison with {baseline} on {where}.{means} {TESTED}"
-    if comparison.target is not None:
+    rows = [_row(entry, comparison, metric) for entry in comparison.entries]
+    times = [name for name, at in (("Steps", -2), ("Seconds", -1)) if any(row[at].text != wording.DASH for row in rows)]
+    if comparison.target is not None and times:
         level = wording.level(comparison.target, metric.name)
-        caption += f" Steps, Seconds: speed-ups to {level}."
+        caption += f" {wording.listed(times)}: speed-ups to {level}."
     unit = "points" if is_share(metric.name) else metric.unit
     table = PaperTable(
         f"comparison-{comparison.task}-{comparison.profile}",
@@ -44,7 +46,7 @@ def comparison_on_paper(comparison: Comparison) -> list[PaperTable]:
             PaperColumn("Steps"),
             PaperColumn("Seconds"),
         ],
-        [RowGroup([_row(entry, comparison, metric) for entry in comparison.entries])],
+        [RowGroup(rows)],
         f"No entries on {where}.",
     )
     return [without_empty_columns(table, wording.DASH, always=3)]

@@ -31,6 +31,7 @@ def test_a_comparison_has_differences_and_what_is_better_in_bold(client: TestCli
         "×2.00",
     ]
     assert text.startswith("Comparison with none on permuted_digits (smoke). Mean over n = 5 seeds.")
+    assert " Steps and Seconds: speed-ups to " in text
     latex = on_paper(client, "/v1/comparisons", "latex", **asked)
     assert r"layer\_norm (lr 0.004) & \textbf{82.00} & 5 & +10.00 & +9.12 -- +10.88 & $<$0.001 &" in latex
 
@@ -42,5 +43,6 @@ def test_a_worse_entry_is_not_in_bold(client: TestClient, db: Database) -> None:
     text = on_paper(client, "/v1/comparisons", fingerprint=[none, norm])
     head, _, worse = rows_of(text)
     assert "Steps" not in head
+    assert "speed-ups" not in text, "the caption names no column that the table lacks"
     assert worse[:3] == ["layer_norm", "71.00", "5 (1 diverged)"]
     assert "**" not in text
