@@ -87,7 +87,6 @@ async function draw(figure) {
   }
 }
 
-const figures = [...document.querySelectorAll("[data-figure]")];
 const near = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
     if (!isIntersecting) continue;
@@ -95,8 +94,12 @@ const near = new IntersectionObserver((entries) => {
     draw(target);
   }
 }, { rootMargin: "400px" });
-figures.forEach((figure) => {
-  near.observe(figure);
-  figure.addEventListener("stale", () => draw(figure));
-});
-prefersDark.addEventListener("change", () => figures.filter((one) => "drawn" in one.dataset).forEach(draw));
+function watch(part) {
+  for (const figure of part.querySelectorAll("[data-figure]")) {
+    near.observe(figure);
+    figure.addEventListener("stale", () => draw(figure));
+  }
+}
+watch(document);
+document.addEventListener("replaced", ({ target }) => watch(target));
+prefersDark.addEventListener("change", () => document.querySelectorAll("[data-figure][data-drawn]").forEach(draw));

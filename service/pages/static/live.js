@@ -152,6 +152,7 @@ const drawAnew = atMostEvery(REFRESH, () => {
 // Everything else
 
 let states = readStates();
+const sources = new Map(); // parts of the page as they came; scripts draw figures into them
 
 function readStates() {
   return new Map([...document.querySelectorAll("[data-run]")].map((row) => [row.dataset.run, told(row.dataset)]));
@@ -172,10 +173,13 @@ async function ask() {
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const part of document.querySelectorAll("[data-live]")) {
     const found = fresh.getElementById(part.id);
-    if (!found || found.isEqualNode(part)) continue;
+    if (!found || found.isEqualNode(sources.get(part.id) ?? part)) continue;
     const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
     const scrolled = part.querySelector(".log-frame")?.scrollTop;
-    part.replaceWith(document.importNode(found, true));
+    const replaced = document.importNode(found, true);
+    sources.set(part.id, found);
+    part.replaceWith(replaced);
+    replaced.dispatchEvent(new Event("replaced", { bubbles: true }));
     if (scrolled) document.querySelector(".log-frame").scrollTop = scrolled; // 0 is the end, with the newest line
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }

@@ -1,5 +1,6 @@
 """The page of a run: what happened."""
 
+import json
 from typing import Any
 
 import pytest
@@ -281,7 +282,11 @@ def test_curves_on_the_page_of_a_run_grow(fresh_site: Site, new_page: NewPage) -
     expect_drawn(page, **{"valid.accuracy": [(5.0, 0.05)]})
     recorded(db, lease, measured(10), saved=10)
     expect_drawn(page, **{"valid.accuracy": [(5.0, 0.05), (10.0, 0.1)]})
+    bars = {"data": [{"type": "bar", "name": "a", "x": [0, 1], "y": [1, 2]}], "layout": {"xaxis": {}, "yaxis": {}}}
+    Artifacts(fresh_site.settings.artifacts_url).write(run_id, 1, "figures/counts.json", json.dumps(bars).encode())
     finished(db, lease)
     db.close()
     expect(page.locator("#live")).to_have_text("ended")
     expect(page.locator("#answer")).to_contain_text("50.00% test accuracy")
+    page.locator("#shown").scroll_into_view_if_needed()
+    expect(page.locator("#shown .plot-area .main-svg").first).to_be_visible()
