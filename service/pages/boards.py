@@ -18,18 +18,18 @@ from service.comparisons import queries as comparisons
 from service.comparisons.figures import AXES, MAX_LINES, choose_drawn_entries, choose_points
 from service.comparisons.schemas import Curve, EntryCurves
 from service.db import utc_now
+from service.http.answer_cache import AnswerCache
 from service.http.dependencies import AppPartsDep
 from service.http.routing import check_found, check_known
-from service.leaderboards import queries
+from service.leaderboards import overall, queries
 from service.leaderboards.moments import Moment
-from service.leaderboards.overall import overall_and_seeds
 from service.leaderboards.queries import BoardRequest
 from service.leaderboards.ranking import RankBy, TimeBy
 from service.leaderboards.schemas import Leaderboard, LeaderboardSummary, Overall
 from service.leaderboards.verdicts import counted_for_first, nobody_wins, overall_verdict, ties
 from service.pages.board import Published, column_notes, facts, table
 from service.pages.method_ranks import PROFILES, busiest, rank_table
-from service.pages.rendering import address, answer_from_cache, html, page
+from service.pages.rendering import address, answer_from_cache, html
 from service.pages.routing import PageRouter
 from service.statistics.times import TimeUnit
 
@@ -189,23 +189,39 @@ def get_boards(
     with parts.db.snapshot() as session:
         boards = queries.leaderboards(session)
         shown = profile or busiest(boards) or DEFAULT_PROFILE
-        found, seeds = overall_and_seeds(session, shown, rank_by)
-        table = rank_table(session, parts.answer_cache, boards, shown)
-        counted = [one.task for one in found.tasks] or [one.task for one in table.columns]
-        all_diverged = table.all_diverged(counted)
-        values: dict[str, Any] = {
-            "boards": boards,
-            "profile": shown,
-            "profiles": PROFILES,
-            "standings": table,
-            "overall": found,
-            "verdict": nobody_wins(counted) if all_diverged else overall_verdict(found, seeds),
-            "all_diverged": all_diverged,
-            "facts": [wording.count(len(found.tasks), "task") + " with a target that was reached"],
-            "missing": sorted(BENCHMARKS.keys() - {board.task for board in boards}),
-            "left_out": _group_by_reason(found),
-        }
-    return page(request, "boards/boards.html", **values)
+
+        def make_page() -> str:
+            values = _values_of_all(session, parts.answer_cache, boards, shown, rank_by)
+            return html(request, "boards/boards.html", **values)
+
+        version = repr((boards, overall.version(session, shown)))
+        return answer_from_cache(request, parts, version, make_page)
+
+
+def _values_of_all(
+    session: Session,
+    answer_cache: AnswerCache,
+    boards: Sequence[LeaderboardSummary],
+    profile: ProfileName,
+    rank_by: TimeBy,
+) -> dict[str, Any]:
+    """Values of the page of all boards."""
+    found, seeds = overall.overall_and_seeds(session, profile, rank_by)
+    standings = rank_table(session, answer_cache, boards, profile)
+    counted = [one.task for one in found.tasks] or [one.task for one in standings.columns]
+    all_diverged = standings.all_diverged(counted)
+    return {
+        "boards": boards,
+        "profile": profile,
+        "profiles": PROFILES,
+        "standings": standings,
+        "overall": found,
+        "verdict": nobody_wins(counted) if all_diverged else overall_verdict(found, seeds),
+        "all_diverged": all_diverged,
+        "facts": [wording.count(len(found.tasks), "task") + " with a target that was reached"],
+        "missing": sorted(BENCHMARKS.keys() - {board.task for board in boards}),
+        "left_out": _group_by_reason(found),
+    }
 
 
 def _group_by_reason(found: Overall) -> dict[str, list[str]]:

@@ -121,3 +121,15 @@ def test_a_wrong_parameter_is_named(client: TestClient, wrong: dict[str, str]) -
     answer = client.get("/v1/leaderboards/overall", params=wrong)
     assert is_problem(answer, 422)
     assert [error["loc"] for error in answer.json()["errors"]] == [list(wrong)]
+
+
+def test_the_page_of_all_boards_stays_the_same_until_another_run_ends(client: TestClient, db: Database) -> None:
+    result(db, "layer_norm", [0.8] * 3, [10, 12, 14])
+    first = client.get("/boards?profile=smoke")
+    known = {"If-None-Match": first.headers["etag"]}
+    assert client.get("/boards?profile=smoke", headers=known).status_code == 304
+    result(db, "none", [0.7] * 3, [20, 22, 24])
+    later = client.get("/boards?profile=smoke", headers=known)
+    assert later.status_code == 200
+    assert "/methods/none" in later.text
+    assert "/methods/none" not in first.text
