@@ -4,6 +4,7 @@ import ast
 import hashlib
 import io
 import os
+import threading
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -13,6 +14,8 @@ from typing import NamedTuple
 PYTHON = (".py", ".pyx", ".pxd", ".so", ".pyd")
 COMPILED = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp")
 SUFFIXES = (*PYTHON, *COMPILED)  # a package may have data sets and results beside its sources
+
+_parsing = threading.Lock()  # CPython 3.11 counts the depth of all threads' trees together, and raises SystemError
 
 
 class State(NamedTuple):
@@ -110,7 +113,9 @@ def code_in(source: bytes) -> bytes:
     try:
         text = source.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         lines: list[str | None] = [*text.split("\n")]  # as Python does: splitlines() also splits at form feeds
-        for first, last in _docstrings(ast.parse(text), lines):
+        with _parsing:
+            tree = ast.parse(text)
+        for first, last in _docstrings(tree, lines):
             lines[first - 1 : last] = [None] * (last - first + 1)
         for token in tokenize.tokenize(io.BytesIO(text.encode()).readline):
             row, column = token.start

@@ -12,15 +12,18 @@ LATE_IMPORTS = ("latex2mathml.converter",)  # modules that are imported where th
 
 @cache
 def prepare_in_background() -> threading.Thread:
-    """Start to prepare the pages, once in each process, in a thread of its own. Requests are answered meanwhile."""
+    """Start to prepare the pages, once in each process, in a thread of its own. Requests are answered meanwhile.
+
+    Digests of the code are read before, because CPython 3.11 may not parse Python in several threads.
+    """
+    PRESENT.digests()
     thread = threading.Thread(target=prepare_pages, name="prepare pages", daemon=True)
     thread.start()
     return thread
 
 
 def prepare_pages() -> None:
-    """Read the digests of the code, compile all templates, and import what is imported late."""
-    PRESENT.digests()
+    """Compile all templates, and import what is imported late."""
     environment = templates()
     for name in environment.list_templates(extensions=["html"]):
         environment.get_template(name)
