@@ -1,23 +1,29 @@
 """Answers of a task's page, from its boards: which method is best and how sure, and which learning rate to take."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from sqlalchemy.orm import Session
 
 from normcore.spec.task import ProfileName
+from normcore.spec.tasks import BENCHMARKS
 from service import wording
 from service.catalogue import descriptions
 from service.leaderboards import queries as leaderboards
 from service.leaderboards.queries import BoardRequest
 from service.leaderboards.schemas import Entry, Leaderboard, LeaderboardSummary, Verdict
 from service.pages.rendering import address
+from service.statistics.order import RankEstimate
+from service.sweeps import findings
 
 RATE = "training.optimizer.lr"
 OPTIMIZER = "training.optimizer.name"
 MOST_TIES = 3  # rates that a sentence names
 OWN = "the profile's own"  # title of the problem of a profile
+
+Compare = Callable[[Sequence[str]], Mapping[str, RankEstimate]]
+"""Function that ranks entries among themselves: from fingerprints to places by fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,7 @@ class RateChoice:
 
     Attributes:
         tried: all rates that were tried, in order.
-        ties: other rates whose entries tie with the best one.
+        ties: other rates whose best entries tie with the best one, if only these entries are compared.
         value: test value of the best entry, with its interval.
         advice: what to do if the best rate is the smallest or largest that was tried, or the only one; else empty.
     """
@@ -89,13 +95,18 @@ def _answer(session: Session, task: str, summary: LeaderboardSummary) -> BoardAn
         return None
     usual = _usual_rate(task, summary.profile)
     every = leaderboards.leaderboard(session, asked)
+
+    def compare(fingerprints: Sequence[str]) -> Mapping[str, RankEstimate]:
+        rows = leaderboards.rows_of(session, fingerprints)
+        return findings.standings([*rows.values()], BENCHMARKS[task].metric())
+
     return BoardAnswer(
         profile=summary.profile,
         board=address(f"/boards/{task}", profile=summary.profile),
         verdict=best.verdict,
         leader=measured[0].method or "",
         usual=usual,
-        rates=[] if usual is None else choose_rates(every, usual),
+        rates=[] if usual is None else choose_rates(every, usual, compare),
         example=measured[0].experiments[0] if measured[0].experiments else None,
     )
 
@@ -106,7 +117,7 @@ def _usual_rate(task: str, profile: str) -> float | None:
     return rate if isinstance(rate, float) else None
 
 
-def choose_rates(board: Leaderboard, usual: float) -> list[RateChoice]:
+def choose_rates(board: Leaderboard, usual: float, compare: Compare) -> list[RateChoice]:
     """Best learning rate of each method on a board with all entries, the best method first.
 
     Args:
@@ -114,7 +125,8 @@ def choose_rates(board: Leaderboard, usual: float) -> list[RateChoice]:
     """
     entries = [entry for entry in board.entries if _counts(entry)]
     methods = dict.fromkeys(entry.method for entry in entries)
-    return [_choose(board, [entry for entry in entries if entry.method == method], usual) for method in methods]
+    of_methods = ([entry for entry in entries if entry.method == method] for method in methods)
+    return [_choose(board, of_method, usual, compare) for of_method in of_methods]
 
 
 def _counts(entry: Entry) -> bool:
@@ -122,17 +134,38 @@ def _counts(entry: Entry) -> bool:
     return is_ranked and entry.valid_value is not None and OPTIMIZER not in entry.changes
 
 
-def _choose(board: Leaderboard, entries: Sequence[Entry], usual: float) -> RateChoice:
-    enough = [entry for entry in entries if not entry.too_few_seeds] or entries
-    sign = -1 if board.direction == "maximize" else 1
-    best = min(enough, key=lambda entry: sign * (entry.valid_value or 0.0))
-    rates = {entry.fingerprint: float(entry.changes.get(RATE, usual)) for entry in entries}
-    rate, tried = rates[best.fingerprint], sorted(set(rates.values()))
-    tied = {rates[e.fingerprint] for e in enough if e.tie_group == best.tie_group and best.tie_group is not None}
-    value = best.value
+def _choose(board: Leaderboard, entries: Sequence[Entry], usual: float, compare: Compare) -> RateChoice:
+    tried = sorted({_rate(entry, usual) for entry in entries})
+    best = _best_of_rates(board, [entry for entry in entries if not entry.too_few_seeds] or entries, usual)
+    rate, entry = next(iter(best.items()))
+    ties = _find_ties(rate, best, compare) if len(best) > 1 else []
+    value = entry.value
     shown = "" if value is None else wording.value(value.mean, board.metric)
     sure = f" ({wording.interval(value.ci95, board.metric)})" if value and value.ci95 else ""
-    return RateChoice(best.method or "", rate, tried, sorted(tied - {rate}), f"{shown}{sure}", _advise(rate, tried))
+    return RateChoice(entry.method or "", rate, tried, ties, f"{shown}{sure}", _advise(rate, tried))
+
+
+def _rate(entry: Entry, usual: float) -> float:
+    return float(entry.changes.get(RATE, usual))
+
+
+def _best_of_rates(board: Leaderboard, entries: Sequence[Entry], usual: float) -> dict[float, Entry]:
+    """Best entry of each rate by validation, the best of all rates first."""
+    sign = -1 if board.direction == "maximize" else 1
+    found: dict[float, Entry] = {}
+    for entry in sorted(entries, key=lambda entry: sign * (entry.valid_value or 0.0)):
+        found.setdefault(_rate(entry, usual), entry)
+    return found
+
+
+def _find_ties(rate: float, best: Mapping[float, Entry], compare: Compare) -> list[float]:
+    """Find the other rates that tie with a rate. Their best entries are compared with each other, and with no entry
+    else: a difference is shown sooner than on the whole board."""
+    places = compare([entry.fingerprint for entry in best.values() if entry.fingerprint])
+    groups = {
+        one: places[entry.fingerprint or ""].tie_group for one, entry in best.items() if entry.fingerprint in places
+    }
+    return sorted(one for one, group in groups.items() if one != rate and group == groups.get(rate))
 
 
 def _advise(rate: float, tried: Sequence[float]) -> str:
@@ -145,6 +178,6 @@ def _advise(rate: float, tried: Sequence[float]) -> str:
 
 def _list_ties(rates: Sequence[float]) -> str:
     if len(rates) > MOST_TIES:
-        return f" ({len(rates)} others tie with it)"
+        return f" ({len(rates)} others are not shown to be worse)"
     names = wording.listed([f"{rate:g}" for rate in rates])
-    return f" ({names} {'ties' if len(rates) == 1 else 'tie'} with it)" if rates else ""
+    return f" ({names} {'is' if len(rates) == 1 else 'are'} not shown to be worse)" if rates else ""
