@@ -22,6 +22,15 @@ MATHML = re.compile(
     "|mpadded|mphantom|menclose"
 )
 
+Meanings = Sequence[tuple[re.Pattern[str], str]]
+"""Letters, and what they mean."""
+OF_NORMS: Meanings = (
+    (re.compile(r"(?<![A-Za-z\\])a(?![A-Za-z])"), "a: the summed inputs of a layer"),
+    (re.compile(r"\\gamma\b"), "γ: the gain"),
+    (re.compile(r"\\beta\b"), "β: the shift"),
+)
+"""Letters that mean the same in the equations of all methods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Equation:
@@ -41,10 +50,17 @@ def latex_of(kind: type[Part]) -> str:
     return found[0].strip() if found else ""
 
 
-def equation_of(kind: type[Part]) -> Equation:
-    """Typeset the equation of a class."""
-    *formulas, letters = latex_of(kind).split("$$")
-    return Equation([typeset(formula) for formula in formulas[1::2]], letters.strip())
+def equation_of(kind: type[Part], common: Meanings = ()) -> Equation:
+    """Typeset the equation of a class.
+
+    Args:
+        common: letters whose meaning stands before that of the class's own letters, if a formula has them.
+    """
+    *parts, own = latex_of(kind).split("$$")
+    formulas = parts[1::2]
+    known = "; ".join(meaning for letter, meaning in common if any(map(letter.search, formulas)))
+    letters = f"{known}. {own.strip()}" if known else own.strip()
+    return Equation([typeset(formula) for formula in formulas], letters.strip())
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from normcore.spec.methods import METHODS
 from normcore.spec.task import ProfileName
 from service import wording
 from service.catalogue import descriptions
-from service.catalogue.equations import equation_of
+from service.catalogue.equations import OF_NORMS, equation_of
 from service.experiments.downsampling import spread
 from service.http.answer_cache import AnswerCache
 from service.http.dependencies import AppPartsDep
@@ -75,7 +75,7 @@ def _collect_values(session: Session, answer_cache: AnswerCache, name: str) -> d
     return {
         "method": method,
         "text": split_description(method.description),
-        "equation": equation_of(METHODS[name]),
+        "equation": equation_of(METHODS[name], OF_NORMS),
         "card": card,
         "claim": claim(card),
         "costs": (known := cell_costs(card.cells, boards)),

@@ -121,7 +121,7 @@ def _sorts(fields: Sequence[Field], metric: Metric | None) -> list[tuple[str, st
         *of_values,
         ("seeds", "Seeds"),
         ("state", "State"),
-        *((field.path, field.name.replace("_", " ")) for field in fields),
+        *((field.path, field.name) for field in fields),
     ]
 
 

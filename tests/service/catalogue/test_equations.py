@@ -6,7 +6,7 @@ import pytest
 from markupsafe import Markup
 
 from normcore.spec.methods import METHODS
-from service.catalogue.equations import equation_of, typeset
+from service.catalogue.equations import OF_NORMS, equation_of, typeset
 
 
 @pytest.mark.parametrize("name", sorted(METHODS.ours))
@@ -26,6 +26,14 @@ def test_the_meaning_of_the_letters_follows_the_formulas(monkeypatch: pytest.Mon
     assert (len(found.formulas), found.letters) == (2, "H is a number.")
     monkeypatch.setattr(module, "__doc__", None)
     assert equation_of(METHODS["rms_norm"]).formulas == []
+
+
+def test_common_letters_are_explained_where_a_formula_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[METHODS["rms_norm"].__module__]
+    assert equation_of(METHODS["rms_norm"], OF_NORMS).letters == "a: the summed inputs of a layer; γ: the gain."
+    assert "β: the shift" in equation_of(METHODS["layer_norm"], OF_NORMS).letters
+    monkeypatch.setattr(module, "__doc__", r"$$\alpha \beta$$ H is a number.")
+    assert equation_of(METHODS["rms_norm"], OF_NORMS).letters == "β: the shift. H is a number."
 
 
 @pytest.mark.parametrize(

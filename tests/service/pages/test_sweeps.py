@@ -98,7 +98,7 @@ def test_the_fields_of_the_table_are_chosen_and_the_address_keeps_them(swept: Sw
     page.get_by_label("Rows").select_option("batch_size")
     expect(page).to_have_url(re.compile(r"rows=training.batch_size"))
     page.get_by_label("Of several cells").select_option("their mean")
-    expect(page.locator(".heat thead th").first).to_have_text("gain init")
+    expect(page.locator(".heat thead th").first).to_have_text("gain_init")
     expect(page.get_by_label("Columns")).to_have_value("norm.gain_init")
     rows = page.locator(".heat tbody tr")
     means = [[text.split()[0] for text in row.locator("td").all_inner_texts()] for row in rows.all()]
@@ -148,7 +148,7 @@ def test_importance_comes_by_itself_and_has_a_page_without_scripts(swept: Swept,
     check_looks(page)
     plain = new_page(swept.site, scripts=False)
     plain.goto(f"/sweeps/{swept.three_fields}")
-    plain.get_by_role("link", name="Fit a forest to these cells").click()
+    plain.get_by_role("link", name="Which fields matter").click()
     expect(plain.locator("#importance tbody tr")).to_have_count(3)
 
 
