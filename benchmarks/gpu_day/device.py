@@ -2,9 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -59,14 +59,21 @@ class Device:
         if not self.interpreted:
             torch.cuda.synchronize()
 
-    def autocast(self, precision: str) -> AbstractContextManager[object]:
-        return torch.autocast(self.kind, torch.bfloat16) if precision == "bfloat16" else nullcontext()
+    @contextmanager
+    def autocast(self, precision: str) -> Iterator[None]:
+        """Compute under autocast inside this context if the precision is bfloat16."""
+        with ExitStack() as stack:
+            if precision == "bfloat16":
+                stack.enter_context(torch.autocast(self.kind, torch.bfloat16))
+                if self.interpreted:  # oneDNN has no LSTM in bfloat16 for processors without AVX-512
+                    stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+            yield
 
     def bring(self, contestant: Contestant, precision: str) -> Contestant:
         """Bring a contestant to the device, where it computes under autocast if the precision is bfloat16."""
         return replace(
             contestant,
-            outputs=partial(_compute_within, self.autocast(precision), contestant),
+            outputs=partial(_compute_under, self, precision, contestant),
             module=contestant.module.to(self.torch),
             ended=self.wait,
         )
@@ -79,8 +86,8 @@ class Device:
         return {**told, "triton": version("triton"), "cudnn": cudnn, "interpreted": self.interpreted}
 
 
-def _compute_within(precision: AbstractContextManager[object], contestant: Contestant, x: torch.Tensor) -> torch.Tensor:
-    with precision:
+def _compute_under(device: Device, precision: str, contestant: Contestant, x: torch.Tensor) -> torch.Tensor:
+    with device.autocast(precision):
         return contestant.outputs(x).float()
 
 

@@ -12,7 +12,7 @@ from normbench.client import Client
 from normbench.display import progress
 from normbench.display import sweeps as display
 from normbench.display.queue import Queue
-from normbench.errors import NormbenchError, NotFound
+from normbench.errors import NormbenchError
 from normbench.shown_answers import Sweep
 
 
@@ -96,10 +96,7 @@ def status(client: Client, sweep_id: str, as_json: bool) -> None:
 
 
 def _importance_of(client: Client, found: Sweep) -> Importance | None:
-    """Importance of a sweep's fields; None if it cannot have any, or if an older service does not know it."""
+    """Importance of a sweep's fields; None if it cannot have any."""
     if not found["metric"] or len(found["grid"]) + len(found["random"]) < 2:
         return None
-    try:
-        return client.sweep_importance(found["id"])
-    except NotFound:
-        return None
+    return client.sweep_importance(found["id"])

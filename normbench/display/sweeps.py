@@ -44,11 +44,11 @@ def sweeps(summaries: Sequence[SweepSummary], now: datetime) -> Table:
 def sweep(found: Sweep, importance: Importance | None = None) -> Group:
     """Verdict on a sweep, table of its cells with the best one marked, expected test values of searches of fewer cells,
     and the importance of its fields."""
-    verdict = found.get("verdict") or {"claim": "", "detail": ""}  # older services do not have this field
-    parts: list[RenderableType] = []
-    if verdict["claim"]:
-        parts.append(Text(" ".join(filter(None, (verdict["claim"], verdict["detail"]))), "bold"))
-    parts.append(_cells(found))
+    verdict = found["verdict"]
+    parts: list[RenderableType] = [
+        Text(" ".join(filter(None, (verdict["claim"], verdict["detail"]))), "bold"),
+        _cells(found),
+    ]
     if len(found["budget_curve"]) and any(len(curve) > 1 for curve in found["budget_curve"].values()):
         parts.append(_budgets(found["budget_curve"]))
     parts += [Text(_flip(flip)) for flip in found["budget_flips"]]

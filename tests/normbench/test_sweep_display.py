@@ -23,8 +23,6 @@ def printed(found: Any, importance: Any = None) -> list[str]:
 
 def test_the_verdict_comes_first() -> None:
     assert printed(FOUND)[0].startswith(SWEEP.verdict.claim)
-    older = {name: content for name, content in FOUND.items() if name != "verdict"}
-    assert printed(older)[0].startswith("swp_"), "older services have no verdict"
 
 
 def test_importance_comes_last_with_what_the_forest_explains() -> None:

@@ -49,9 +49,12 @@ function build(film, frames, title) {
     place.textContent = `${slider.value} of ${frames.length}`;
     canvas.setAttribute("aria-label", `${title}: picture ${slider.value} of ${frames.length}`);
   };
-  slider.addEventListener("input", show);
   let timer;
   slider.addEventListener("pointerdown", () => clearInterval(timer));
+  slider.addEventListener("input", () => {
+    clearInterval(timer); // keys move the slider, too
+    show();
+  });
   return () => {
     clearInterval(timer);
     slider.value = matchMedia("(prefers-reduced-motion: reduce)").matches ? frames.length : 1;

@@ -68,16 +68,28 @@ def test_a_methods_page_has_its_rank_from_three_seeds_on(
     assert ("Too few seeds to rank it on any board:" in text) != ranked
 
 
-@pytest.mark.parametrize(("seeds", "called"), [([0], "best, too few seeds"), ([0, 1, 2, 3, 4], "best")])
-def test_a_sweeps_best_cell_needs_seeds(client: TestClient, db: Database, seeds: list[int], called: str) -> None:
+@pytest.mark.parametrize(
+    ("seeds", "called", "verdict"),
+    [
+        (
+            [0],
+            "best, too few seeds",
+            "Too few seeds to say which cell is best:</strong> lr 0.01 has the best validation",
+        ),
+        ([0, 1, 2, 3, 4], "best", "lr 0.01 is first, and nothing ties with it:</strong> 54.00% test accuracy"),
+    ],
+)
+def test_a_sweeps_best_cell_needs_seeds(
+    client: TestClient, db: Database, seeds: list[int], called: str, verdict: str
+) -> None:
     sweep = stored(db, {"spec": {**SPEC, "seeds": seeds}, "grid": {"training.optimizer.lr": [0.001, 0.01]}})
-    run_all(db, lambda spec, seed: spec["training"]["optimizer"]["lr"] * 50 + 0.01 * seed)
+    run_all(
+        db, lambda spec, seed: 0.5 + 0.02 * seed if spec["training"]["optimizer"]["lr"] == 0.01 else 0.2 - 0.01 * seed
+    )
     text = client.get(f"/sweeps/{sweep}").text
     assert f">{called}</span>" in text
-    few = len(seeds) == 1
-    assert ("Too few seeds to say which cell is best: lr 0.01" in text) == few
-    assert ("The best cell is lr 0.01" in text) != few
-    assert ("Add seeds to the best" in text) == few
+    assert verdict in text.replace("\u00a0", " ")
+    assert ("Add seeds to the best" in text) == (len(seeds) == 1)
 
 
 def test_an_experiment_of_one_seed_says_that_it_has_no_interval(client: TestClient, db: Database) -> None:
