@@ -1,16 +1,16 @@
 """Works that a citation names: papers, data sets and programs."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
-from pydantic.dataclasses import dataclass
 
 Text = Annotated[str, Field(min_length=1)]
 
 
-@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", strict=True))
+@dataclass(frozen=True, kw_only=True)
 class Work:
-    """Bibliographic data of a work.
+    """Bibliographic data of a work. It is checked where it is read from a file.
 
     Attributes:
         authors: names as people write them, given names first. ``others`` as the last name stands for further authors.
@@ -21,6 +21,8 @@ class Work:
         booktitle: proceedings with the paper.
         note: what else a reader must know, such as a version.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
     title: Text
     authors: Annotated[tuple[Text, ...], Field(strict=False)] = ()
