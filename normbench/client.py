@@ -632,7 +632,7 @@ class Client:
             Refused: the service lacks matplotlib, and the message says how to install it.
         """
         path, params = figure_request(what, names, figure, options)
-        return files.figure_of(self._service, path, {**params, "format": format, "width": width})
+        return files.content_at(self._service, path, {**params, "format": format, "width": width})
 
     def report_card(self, method: str) -> ReportCard:
         """Get the report card of a method: its results in all analyses and tasks that this service has run."""
@@ -657,12 +657,7 @@ class Client:
         Args:
             address: path on the service with its query, such as ``/boards/permuted_digits?profile=smoke``.
         """
-
-        def once() -> bytes:
-            with self._service.stream(address) as answer:
-                return answer.read()
-
-        return self._service.patiently(once)
+        return files.content_at(self._service, address)
 
     def is_ready(self) -> bool:
         """Tell if the service answers and has everything that it needs. The service is asked once."""

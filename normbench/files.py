@@ -25,11 +25,11 @@ def file_of(service: Connection, path: str, format: FileFormat, params: Mapping[
     return _join_csv(pages) if format == "csv" else _join_parquet(pages)
 
 
-def figure_of(service: Connection, path: str, params: Mapping[str, Any]) -> bytes:
-    """Content of a printed figure at ``path``."""
+def content_at(service: Connection, address: str, params: Mapping[str, Any] | None = None) -> bytes:
+    """Content of a file or a page at an address."""
 
     def once() -> bytes:
-        with service.stream(path, params=params) as answer:
+        with service.stream(address, params=params) as answer:
             return answer.read()
 
     return service.patiently(once)
