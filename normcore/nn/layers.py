@@ -345,7 +345,7 @@ class Layer(nn.Module):
                     if not isinstance(x, Tensor | PackedSequence):
                         raise TypeError(
                             f"calibrate: expected batches of inputs, received a {type(x).__name__};"
-                            " of pairs (x, y), write layer.calibrate(x for x, y in batches)"
+                            " for pairs (x, y), write layer.calibrate(x for x, y in batches)"
                         )
                     self(x)
         finally:
